@@ -17,6 +17,7 @@ export const route = defineRoute({
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
+  usesPermissions: true,
   shownOnce: ["setup_key", "relay_login"],
   lambda: { uses: ["secrets"] },
   limit: "outbound",

@@ -25,6 +25,7 @@ export const route = defineRoute({
     "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided. With `dry_run` nothing is claimed. The answer is a 200 with an example of the IP, whose `id` and address belong to nobody. `preview` has the cost of the IP now and in the coming periods.",
   capability: "ip.manage",
   access: "write",
+  usesPermissions: true,
   requires: planRequired,
   limit: "outbound",
   params: AccountParams,

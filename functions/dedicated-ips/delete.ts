@@ -14,6 +14,7 @@ export const route = defineRoute({
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
+  usesPermissions: true,
   params: IpParams,
   output: Empty,
   problems: ["ip_in_use", "ip_not_ready"],

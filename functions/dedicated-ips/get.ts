@@ -14,6 +14,7 @@ export const route = defineRoute({
   capability: "ip.view",
   scope: "visible",
   access: "read",
+  usesPermissions: true,
   params: IpParams,
   output: DedicatedIpDetail,
   ahead: ({ params }) => aheadOfIpDetail(params.account_id, params.dedicated_ip_id),

@@ -18,6 +18,7 @@ export const route = defineRoute({
   capability: "ip.view",
   scope: "visible",
   access: "read",
+  usesPermissions: true,
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...ipQuery }),
   output: pageOf(DedicatedIp, "dedicated IPs").meta({

@@ -14,6 +14,7 @@ export const route = defineRoute({
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
+  usesPermissions: true,
   params: IpParams,
   body: z.strictObject({ name: IpName }).meta({ id: "DedicatedIpUpdate", description: "The dedicated IP's new name." }),
   output: DedicatedIp,

@@ -26,6 +26,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["secrets"] },
   limit: "search",
   params: AccountParams,

@@ -23,6 +23,7 @@ export const route = defineRoute({
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["registrar", "dns"] },
   params: DomainParams,
   query: z.strictObject({

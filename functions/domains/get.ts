@@ -13,6 +13,7 @@ export const route = defineRoute({
   capability: "domain.view",
   subject: domainInPath,
   access: "read",
+  usesPermissions: true,
   params: DomainParams,
   output: DomainDetail,
   ahead: ({ params }, expected) => aheadOfDetail(params.account_id, params.domain, expected),

@@ -20,6 +20,7 @@ export const route = defineRoute({
   capability: "domain.move",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   params: DomainParams,
   body: z
     .strictObject({ workspace_id: Id.meta({ description: "The target workspace." }) })
@@ -27,14 +28,20 @@ export const route = defineRoute({
   output: Domain,
   problems: ["domain_not_ready"],
   ahead: ({ params, body }, expected) => aheadOfDomainMove(params, body.workspace_id, expected),
+  checkRepeat: async ({ params, body }, context) => {
+    if (await findWorkspace(context.table, params.account_id, body.workspace_id))
+      await requireTarget(params.account_id, body.workspace_id, context);
+  },
   run: async ({ params, body, found }, context) => {
     await requireTarget(params.account_id, body.workspace_id, context);
     return moveDomain(found, body.workspace_id, context);
   },
 });
 
+type Viewer = Pick<Context, "table" | "permissions">;
+
 /** Requires that the target workspace exists, and that the caller may see it and move domains to it. */
-async function requireTarget(accountId: string, id: string, { table, permissions }: Context): Promise<void> {
+async function requireTarget(accountId: string, id: string, { table, permissions }: Viewer): Promise<void> {
   const target = [{ type: "workspace" as const, id }];
   const exists = (await findWorkspace(table, accountId, id)) !== undefined;
   const mayMove = covers(permissions, "domain.move", target);

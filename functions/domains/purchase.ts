@@ -18,6 +18,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  usesPermissions: true,
   resumes: true,
   lambda: { uses: ["registrar", "payments"] },
   limit: "outbound",

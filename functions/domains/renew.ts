@@ -14,6 +14,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["registrar"] },
   limit: "outbound",
   params: DomainParams,

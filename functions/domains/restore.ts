@@ -15,6 +15,7 @@ export const route = defineRoute({
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   limit: "search",
   params: DomainParams,
   output: Domain,

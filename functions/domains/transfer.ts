@@ -19,6 +19,7 @@ export const route = defineRoute({
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  usesPermissions: true,
   resumes: true,
   lambda: { uses: ["registrar", "payments", "secrets"] },
   limit: "outbound",

@@ -2,7 +2,7 @@ import { resolverHere } from "../../shared/dns/services.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
-import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { domainDetail, DomainDetail, hidingRecords } from "../../shared/domains/setup/detail.ts";
 import { makeDkimNow } from "../../shared/domains/setup/dkim-now.ts";
 import { hasProtection, applyProtection } from "../../shared/domains/setup/protection.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
@@ -33,6 +33,7 @@ export const route = defineRoute({
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["dns", "registrar", "secrets"] },
   params: DomainParams,
   body: DomainSettings,
@@ -48,7 +49,7 @@ export const route = defineRoute({
   ],
   ahead: ({ params, body }, expected) => aheadOfSettings(params, body, expected),
   run: async ({ body, found }, context) => {
-    const { after, isServed } = await setDomain(found, body, context, resolverHere());
+    const { after, isServed } = await hidingRecords(found, context, setDomain(found, body, context, resolverHere()));
     if (isServed) await syncNow(after, context);
     if (body.dns_mode !== undefined) await makeDkimNow(after.account_id, after, context);
     if (hasProtection(body)) await applyProtection(after, context, registrarHere());

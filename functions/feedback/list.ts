@@ -18,6 +18,7 @@ export const route = defineRoute({
     "The feedback of the account's members, or only your own if you do not have `auth.manage`, newest first unless you turn the order around. `status` says how far we are with the feedback, and `admin_notes` is our answer.",
   capability: "account.view",
   access: "read",
+  usesPermissions: true,
   params: AccountParams,
   query: z.strictObject({
     status: FeedbackStatus.optional().meta({ description: "Only feedback in this status." }),

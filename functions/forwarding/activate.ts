@@ -15,6 +15,7 @@ export const route = defineRoute({
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
+  usesPermissions: true,
   params: RuleParams,
   body: z
     .strictObject({ active: z.boolean().meta({ description: "Whether the rule sends copies." }) })

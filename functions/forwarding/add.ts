@@ -23,6 +23,7 @@ export const route = defineRoute({
   capability: "forwarding.manage",
   subject: ruleScopeInBody,
   access: "write",
+  usesPermissions: true,
   limit: "outbound",
   params: AccountParams,
   body: z

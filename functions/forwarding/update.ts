@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
+  usesPermissions: true,
   limit: "outbound",
   params: RuleParams,
   body: z

@@ -12,6 +12,7 @@ export const route = defineRoute({
     "Every limit that holds in the account: how many requests you can send, how much the account can have, and how much of it is used.",
   capability: "account.view",
   access: "read",
+  usesPermissions: true,
   params: AccountParams,
   output: Limits,
   ahead: ({ params }) => aheadOfLimits(params.account_id),

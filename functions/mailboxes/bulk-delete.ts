@@ -3,7 +3,12 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { BulkDeleteAnswer, deleteMailboxes, previewDeletion } from "../../shared/mail/mailboxes/bulk-delete.ts";
+import {
+  BulkDeleteAnswer,
+  deleteMailboxes,
+  previewDeletion,
+  requireDeleted,
+} from "../../shared/mail/mailboxes/bulk-delete.ts";
 
 export const route = defineRoute({
   name: "mailboxes.bulk_delete",
@@ -15,6 +20,7 @@ export const route = defineRoute({
   capability: "mailbox.delete",
   scope: "visible",
   access: "write",
+  usesPermissions: true,
   resumes: true,
   limit: "outbound",
   params: AccountParams,
@@ -32,6 +38,7 @@ export const route = defineRoute({
     .meta({ id: "MailboxBulkDelete", description: "The mailboxes to delete." }),
   output: BulkDeleteAnswer,
   preview: ({ params, body }, context) => previewDeletion(params.account_id, body.mailboxes, context),
+  checkRepeat: ({ params }, context, answer) => requireDeleted(params.account_id, answer, context),
   run: ({ params, body }, context) => deleteMailboxes(params.account_id, body.mailboxes, context),
 });
 

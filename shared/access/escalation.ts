@@ -20,9 +20,12 @@ import {
   lastingUntil,
   type EffectiveGrant,
   type Permissions,
+  type Scope,
 } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { notFound, Problem } from "../core/errors.ts";
+import { deletedOrRestored } from "../mail/mailboxes/deleted.ts";
+import { scopesOfMailbox } from "../mail/mailboxes/find.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { locate } from "./scopes.ts";
@@ -108,13 +111,22 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
   if (rank !== undefined) return [rank];
   if (typeof permission === "string" || "rank" in permission) return [];
   const { scope } = permission;
-  const located = scope && (await locate(table, accountId, scope));
-  // A grant on a deleted resource gives nothing. But a mailbox can be restored, and then the grant is valid again.
-  if (scope && !located && scope.type !== "mailbox") return [];
-  const scopes = located?.scopes ?? (scope ? [scope] : []);
+  const scopes = scope ? await scopesOf(table, accountId, scope) : [];
+  if (scopes === undefined) return [];
   return (await allCapabilities(table, accountId, permission)).filter(
     (capability) => !covers(permissions, capability, scopes),
   );
+}
+
+/**
+ * The scope with the scopes that contain it. Undefined if its resource was deleted, because a grant on it gives nothing.
+ * But a mailbox can be restored, and then the grant is valid again. So a deleted mailbox has scopes.
+ */
+async function scopesOf(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
+  const located = await locate(table, accountId, scope);
+  if (located || scope.type !== "mailbox") return located?.scopes;
+  const deleted = await deletedOrRestored(table, accountId, scope.id);
+  return deleted ? scopesOfMailbox(deleted) : [scope];
 }
 
 /** The capabilities of a permission. Reads the role if the account has made it. */

@@ -19,6 +19,7 @@ import { type PageQuery, requireAnswerable, spanOf } from "../core/page.ts";
 import { permissionMembers } from "../grants/assignment.ts";
 import type { Subject } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
+import { mailboxesByIds } from "../mail/mailboxes/lookup.ts";
 import { rangeOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
@@ -306,7 +307,7 @@ export async function myPermissions(
   const names = await groupNames(table, accountId, withAncestors(groups, groupIds));
   const access = accessOf(record, groups, groupIds, { nameOf: (id) => names.get(id) ?? null, now: now() });
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
-  const { onAccount, onScopes } = capabilitiesHeld(permissions);
+  const { onAccount, onScopes } = await withoutDeleted(table, accountId, capabilitiesHeld(permissions));
   return {
     account_id: accountId,
     is_owner: isOwned(access),
@@ -319,4 +320,21 @@ export async function myPermissions(
     })),
     access,
   };
+}
+
+type Held = ReturnType<typeof capabilitiesHeld>;
+
+/**
+ * The capabilities that are held now. Of a grant on a deleted mailbox, only `mailbox.delete` is left, which allows to
+ * restore the mailbox, and the capabilities that are held on the account.
+ */
+async function withoutDeleted(table: Reader, accountId: string, { onAccount, onScopes }: Held): Promise<Held> {
+  const ids = onScopes.flatMap(({ scope }) => (scope.type === "mailbox" ? [scope.id] : []));
+  const live = new Set((await mailboxesByIds(table, accountId, ids.toSorted())).map(({ id }) => id));
+  const left = onScopes.flatMap(({ scope, held }) => {
+    if (scope.type !== "mailbox" || live.has(scope.id)) return [{ scope, held }];
+    const rest = held.filter((one) => one === "mailbox.delete" || onAccount.includes(one));
+    return rest.includes("mailbox.delete") ? [{ scope, held: rest }] : [];
+  });
+  return { onAccount, onScopes: left };
 }

@@ -123,13 +123,14 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
  * - the permissions of a principal in an account. The guess is the permissions of the seen access record under three
  *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
  *   seen as a super admin. In all other cases the guess is all permissions;
- * - the keys of the items that authorization will probably read besides the access record.
+ * - the keys of the items that authorization will probably read besides the access record. `usesPermissions` is the route's.
  */
 export function expectedStanding(
   seen: Seen,
   principal: Principal,
   accountId: string,
   now: Date,
+  usesPermissions = false,
 ): { permissions: Permissions; keys: Key[] } {
   const record = AccessRecord.safeParse(seen.recall(accessKey(accountId, principal))).data;
   const user = userKey(principal.id);
@@ -137,7 +138,8 @@ export function expectedStanding(
   const roles = RolesRecord.safeParse(seen.recall(rolesKey(accountId))).data;
   const isInGroups = (record?.groups.length ?? 0) > 0 || claimedGroups(principal, accountId).length > 0;
   const mayReadRoles = hasCustomRole(record?.grants ?? []) || (roles !== undefined && isInGroups);
-  const willReadUser = isSuper || (principal.type === "user" && isNarrow(record));
+  const isOther = record !== undefined && record.owner_grant_id === undefined;
+  const willReadUser = isSuper || (principal.type === "user" && (isNarrow(record) || (usesPermissions && isOther)));
   const keys = [
     ...(willReadUser ? [user] : []),
     ...(isSuper ? [accountKey(accountId)] : []),
@@ -152,8 +154,8 @@ export function expectedStanding(
 const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
 /** Whether to note a record: the record changes the guess of `expectedStanding`, and is not too long for the memory. */
-const isWorthNoting = (record: AccessRecord): boolean =>
-  (isNarrow(record) || record.groups.length > 0 || hasCustomRole(record.grants)) && record.grants.length <= 100;
+const isWorthNoting = ({ owner_grant_id, groups, grants }: AccessRecord): boolean =>
+  (owner_grant_id === undefined || groups.length > 0 || hasCustomRole(grants)) && grants.length <= 100;
 
 const hasCustomRole = (grants: readonly Pick<HeldGrant, "custom_role">[]): boolean =>
   grants.some(({ custom_role }) => custom_role !== undefined);

@@ -88,7 +88,7 @@ export const DedicatedIp = z
     ip_addresses: z.array(Address).meta({ description: "The dedicated IP's addresses." }),
     domain_count: z.int().min(0).nullable().meta({
       description:
-        "The number of domains that send from the dedicated IP. Null if you cannot see all domains of the account.",
+        "The number of domains that send from the dedicated IP. Null if you cannot see all domains of the account, and in events.",
     }),
     created_at: Timestamp.meta({ description: "When the dedicated IP was claimed or added." }),
     updated_at: Timestamp.meta({ description: "When the dedicated IP last changed." }),
@@ -174,6 +174,8 @@ export const ipKind = defineKind({
   ],
   view: DedicatedIp,
   own: DedicatedIp.omit({ domain_count: true, updated_at: true }),
+  // Whoever may see the dedicated IPs gets the events, also without the right to see the domains.
+  redact: (view) => ({ ...view, domain_count: null }),
   seenWith: "ip.view",
 });
 export type IpVerb = (typeof ipKind.verbs)[number];

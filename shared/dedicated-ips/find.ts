@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 import { covers } from "../auth/permissions.ts";
-import { invalidAt, notFound } from "../core/errors.ts";
+import { invalidAt, notFound, Problem } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainsByIds, scopesOfDomain } from "../domains/find.ts";
@@ -75,6 +75,22 @@ export async function visibleIp(...search: Parameters<typeof findVisibleIp>): Pr
   const ip = await findVisibleIp(...search);
   if (!ip) throw notFound();
   return ip;
+}
+
+/**
+ * Reads a dedicated IP to which the principal may assign domains: it holds `ip.assign` on the account, or on a domain
+ * that sends from the dedicated IP. Throws 404 if the principal may not see the dedicated IP, and otherwise 403
+ * `forbidden`. Throws the 422 of `domainsWithCapability`.
+ */
+export async function ipToMove(params: IpParams, context: ReadContext): Promise<StoredIp> {
+  const ip = await findVisibleIp(params, ["ip.assign"], context);
+  if (ip) return ip;
+  await visibleIp(params, ["ip.view"], context);
+  throw new Problem(
+    "forbidden",
+    "This needs the capability ip.assign on the account, or on a domain that sends from the dedicated IP.",
+    { required_capability: "ip.assign" },
+  );
 }
 
 const DomainEntry = z.object({ domain_id: z.string() });

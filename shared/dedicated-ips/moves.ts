@@ -18,6 +18,20 @@ const concurrency = 10;
 const unknownDomains = (indexes: readonly number[]): InvalidInput =>
   new InvalidInput(indexes.map((index) => ({ loc: ["body", "domains", index], msg: noSuchDomain, type: "not_found" })));
 
+type Viewer = Pick<Context, "table" | "permissions">;
+
+/** The domains with these names or ids, in this order. Undefined for a domain that does not exist. */
+async function domainsNamed(accountId: string, refs: readonly string[], { table }: Viewer) {
+  const results = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
+  return results.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
+}
+
+const mayAssign = ({ permissions }: Viewer, domain: StoredDomain): boolean =>
+  covers(permissions, "ip.assign", scopesOfDomain(domain));
+
 /**
  * Finds the domains with these names or ids. Throws 422, with an error for each domain that does not exist or that the
  * caller may not assign.
@@ -25,17 +39,22 @@ const unknownDomains = (indexes: readonly number[]): InvalidInput =>
 export async function readDomainIndexes(
   accountId: string,
   refs: readonly string[],
-  { table, permissions }: Pick<Context, "table" | "permissions">,
+  viewer: Viewer,
 ): Promise<DomainIndexes> {
-  const results = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
-  const domains = results.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    const domain = result.value;
-    return domain && covers(permissions, "ip.assign", scopesOfDomain(domain)) ? domain : undefined;
-  });
+  const domains = (await domainsNamed(accountId, refs, viewer)).map((domain) =>
+    domain && mayAssign(viewer, domain) ? domain : undefined,
+  );
   const unknown = domains.flatMap((domain, index) => (domain ? [] : [index]));
   if (unknown.length > 0) throw unknownDomains(unknown);
   return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
+}
+
+/** Throws the 422 of `readDomainIndexes`, but not for a domain that does not exist. */
+export async function requireAssignable(accountId: string, refs: readonly string[], viewer: Viewer): Promise<void> {
+  if (covers(viewer.permissions, "ip.assign", [])) return;
+  const domains = await domainsNamed(accountId, refs, viewer);
+  const lost = domains.flatMap((domain, index) => (domain && !mayAssign(viewer, domain) ? [index] : []));
+  if (lost.length > 0) throw unknownDomains(lost);
 }
 
 /**

@@ -56,7 +56,10 @@ export async function authorize(
     route.subject?.find(input, table),
   ]);
   const scopes = scopesOf(route, input, found);
-  const isEnough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
+  const isEnough =
+    isAllowed(route, scopes, own.permissions) &&
+    !isNarrowed(route, own.permissions) &&
+    (own.permissions.everything || !route.usesPermissions);
   const { permissions, accountStatus, debt } = isEnough
     ? own
     : await asSuperAdmin(table, principal, accountId, own, now);
@@ -64,7 +67,7 @@ export async function authorize(
   const { capability } = route;
   if (capability !== null && !isAllowed(route, scopes, permissions)) {
     const missing = missingResource(route, input);
-    throw forbidden(capability, missing, found?.id === accountId ? undefined : scopes, permissions);
+    throw forbidden({ ...route, capability }, missing, found?.id === accountId ? undefined : scopes, permissions);
   }
   if (route.subject && !found) throw missingResource(route, input);
   if (isStopped(route, accountStatus)) throw stopped(accountStatus, debt, permissions);
@@ -115,10 +118,13 @@ function scopesOf(
   return typeof scope === "function" ? scope(params) : undefined;
 }
 
-function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, permissions: Permissions): boolean {
+/** Whether the permissions allow the route on a resource in these scopes. */
+function isAllowed(route: Route, scopes: Scope[] | undefined, permissions: Permissions): boolean {
+  const { capability, scope, subject } = route;
   if (capability === null) return permissions.member;
   if (scope === "visible") return holdsAnywhere(permissions, capability);
-  return covers(permissions, capability, scopes ?? []);
+  const enough = scopes?.filter(({ type }) => subject === undefined || subject.within.includes(type));
+  return covers(permissions, capability, enough ?? []);
 }
 
 /** Whether these permissions limit the route's answer to a part of the account. */
@@ -127,22 +133,26 @@ export const isNarrowed = ({ capability, scope }: Route, permissions: Permission
 
 /**
  * The error for a caller without the required permission.
- * - 403 `forbidden`, which names the capability, for a caller who may see the resource. If `scopes` is undefined, the
- *   resource is the account itself, which every member may see.
+ * - 403 `forbidden`, which names the capability, for a caller who may see the resource, or whose grant is narrower than
+ *   `subject.within`. If `scopes` is undefined, the resource is the account itself, which every member may see.
  * - The same 403 for a caller who holds neither the capability nor its view capability anywhere.
  * - `missing`, the error for a missing resource, for any other caller. So the caller cannot tell which resources exist
  *   outside of the caller's scopes.
  */
 function forbidden(
-  capability: Capability,
+  { capability, subject }: Pick<Route, "subject"> & { capability: Capability },
   missing: Problem | InvalidInput,
   scopes: Scope[] | undefined,
   permissions: Permissions,
 ): Problem | InvalidInput {
   const view = viewCapability(capability);
   const holdsOne = holdsAnywhere(permissions, view) || holdsAnywhere(permissions, capability);
-  if (scopes && holdsOne && !covers(permissions, view, scopes)) return missing;
-  return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
+  const isTooNarrow = covers(permissions, capability, scopes ?? []);
+  if (scopes && holdsOne && !isTooNarrow && !covers(permissions, view, scopes)) return missing;
+  const place = isTooNarrow ? ` on the ${subject?.within.join(" or the ")}: a narrower grant is not enough` : "";
+  return new Problem("forbidden", `This needs the capability ${capability}${place}.`, {
+    required_capability: capability,
+  });
 }
 
 /**

@@ -118,7 +118,7 @@ type KeyedRequest = {
   inProgram?: boolean;
   /** Charges the caller for a stored answer of `chars` UTF-16 code units. Called before the answer is used. */
   chargeRead?: (chars: number) => Promise<void>;
-  /** Whether a stored answer is still valid. If the answer is not valid, the request runs again. */
+  /** Whether a stored answer is still valid. If the answer is not valid, the request runs again. Throws a refusal. */
   isStillValid?: (answer: unknown) => Promise<boolean>;
 };
 

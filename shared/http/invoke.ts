@@ -96,7 +96,10 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
   const scopes = inProgram ? decided.value.scopes : undefined;
-  const isStillValid = async (answer: unknown): Promise<boolean> => mayReplay(route, answer, permissions);
+  const isStillValid = async (answer: unknown): Promise<boolean> => {
+    await route.checkRepeat?.(input, { table, permissions }, answer);
+    return mayReplay(route, answer, permissions);
+  };
   const keyed = { principal, route, input, raw, scopes, inProgram, now: invocation.now(), isStillValid };
   const claimed = key === undefined ? undefined : await claimKey(invocation.table, { ...keyed, key });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
@@ -173,6 +176,7 @@ async function storedAnswerOrThrow(
     key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, raw, now: now() });
   const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
   if (!stored || !permissions || !mayReplay(route, stored.replay, permissions)) throw refusal;
+  await route.checkRepeat?.(input, { table, permissions }, stored.replay);
   return { input, output: stored.replay, replayed: true, permissions };
 }
 
@@ -274,7 +278,7 @@ function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen 
   if (!seen) return {};
   // A token names the resource and its account. The lookup reads them, and the plan reads them again.
   if (accountId === undefined) return { again: route.subject !== undefined };
-  const { permissions, keys } = expectedStanding(seen, principal, accountId, now);
+  const { permissions, keys } = expectedStanding(seen, principal, accountId, now, route.usesPermissions);
   const ofRun = route.ahead?.(input, { permissions, seen, principal }) ?? {};
   const required = route.requires?.ahead(accountId) ?? [];
   return { ...ofRun, keys: [...keys, ...required, ...(ofRun.keys ?? [])] };

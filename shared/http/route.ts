@@ -103,6 +103,8 @@ export type Context = {
   now: () => Date;
 };
 
+type RepeatContext = Pick<Context, "table" | "permissions">;
+
 type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
   params: z.output<P>;
   query: z.output<Q>;
@@ -260,6 +262,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
+   * Whether `run`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
+   * A super admin then has all permissions, also if another grant of the super admin is enough to call the route. For
+   * users who are not owners, this costs one more read.
+   */
+  usesPermissions?: true;
+  /**
    * The items and ranges that `run` will read, if the input tells them. They are read together with the caller's
    * permissions, so that the call needs one round trip less.
    */
@@ -269,6 +277,11 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * see.
    */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  /**
+   * Requires the permissions that `run` requires besides `capability`, before a stored answer is returned to a repeat of
+   * the request. Resources that are gone by now need no permission. Throws the errors of `run`.
+   */
+  checkRepeat?: (input: Input<P, Q, B>, context: RepeatContext, answer: z.output<O>) => Promise<void>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &
   Access &
@@ -306,8 +319,10 @@ export type Route = {
   whileSuspended: boolean;
   lambda: LambdaNeeds;
   codeMode: CodeMode;
+  usesPermissions?: true;
   ahead?: (input: AnyInput, expected: Expected) => Ahead;
   preview?: (input: AnyInput, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  checkRepeat?: (input: AnyInput, context: RepeatContext, answer: unknown) => Promise<void>;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 

@@ -45,8 +45,8 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` is the capability to see
- * the counted items. If `most` is null, there is no limit.
+ * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` are the capabilities to
+ * see the counted items. If `most` is null, there is no limit.
  */
 type Declared = {
   name: string;
@@ -55,7 +55,7 @@ type Declared = {
   unit: "items" | "bytes";
   description: string;
   list?: (accountId: string) => List;
-  view?: Capability;
+  view?: Capability | readonly Capability[];
 };
 
 /** Every limit on the contents of an account, and on requests. docs/limits.md has the same table. */
@@ -162,6 +162,7 @@ export const declaredLimits: readonly Declared[] = [
     most: lettersPerDay,
     unit: "items",
     description: "Mails that ask recipients whether copies may go to them, and invitations, together on a day (UTC).",
+    view: ["forwarding.view", "auth.manage"],
   },
   { name: "aliases", per: "mailbox", most: aliasLimit, unit: "items", description: "Aliases of a mailbox." },
   {
@@ -326,7 +327,7 @@ export async function accountLimits(
       name,
       per,
       limit: most,
-      used: (covers(permissions, view, []) ? used.get(name) : undefined) ?? null,
+      used: ([view].flat().every((one) => covers(permissions, one, [])) ? used.get(name) : undefined) ?? null,
       unit,
       description,
     })),

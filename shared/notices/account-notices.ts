@@ -104,25 +104,36 @@ const statusChanged: NoticeMaker = (event, _, account) => {
   return { category: "account", ...ofStatus[status](event, debt) };
 };
 
-const EventGrant = Grant.pick({ id: true, grant_kind: true, subject_type: true, subject_id: true });
+const EventGrant = Grant.pick({ id: true, grant_kind: true, subject_type: true, subject_id: true, expires_at: true });
 
-/** The notice that somebody became an owner of the account, or is not an owner any more. */
+const ownershipSubjects = {
+  created: sentence`Your account has a new owner`,
+  revoked: sentence`An ownership of your account was revoked`,
+  expired: sentence`An ownership of your account has ended`,
+};
+
+/**
+ * The notice that somebody became an owner of the account, or that an ownership was revoked or has ended. The owner may
+ * have another ownership, for example by a group. So the notice does not say that the person is no owner any more.
+ */
 const ownership =
-  (verb: "created" | "ended"): NoticeMaker =>
+  (verb: keyof typeof ownershipSubjects): NoticeMaker =>
   (event, nameOf) => {
     const grant = EventGrant.parse(event.data);
     if (grant.grant_kind !== "account_owner") return undefined;
     const owner = nameOf({ type: grant.subject_type, id: grant.subject_id });
-    const isNew = verb === "created";
+    const happened = {
+      created: sentence`${owner} became an owner of the account on ${timeText(event.timestamp)}. An owner may do everything, and may also remove other owners.`,
+      revoked: sentence`The ownership of ${owner} was revoked on ${timeText(event.timestamp)}.`,
+      expired: sentence`The ownership of ${owner} ended by itself on ${timeText(grant.expires_at ?? event.timestamp)}, at the end that was set for it.`,
+    };
     return {
       category: "security",
-      subject: isNew ? sentence`Your account has a new owner` : sentence`An owner of your account was removed`,
+      subject: ownershipSubjects[verb],
       blocks: [
-        isNew
-          ? paragraph`${owner} became an owner of the account on ${timeText(event.timestamp)}. An owner may do everything, and may also remove other owners.`
-          : paragraph`${owner} is no owner of the account any more since ${timeText(event.timestamp)}.`,
-        event.type === "auth.grant.expired"
-          ? paragraph`The ownership had an end from the start. If it should go on, look at who has access:`
+        { paragraph: happened[verb] },
+        verb === "expired"
+          ? paragraph`If the ownership should go on, look at who has access:`
           : paragraph`${nameOf(event.actor)} made this change. If it was not meant to happen, look at who has access, and at the changes that were made:`,
         callOf(event, "GET", "/auth/authorizations"),
         callOf(event, "GET", "/audit-log"),
@@ -153,6 +164,6 @@ export const accountNotices: Record<string, NoticeMaker> = {
   "account.updated": statusChanged,
   "auth.service_account.expiring": serviceAccountExpiring,
   "auth.grant.created": ownership("created"),
-  "auth.grant.revoked": ownership("ended"),
-  "auth.grant.expired": ownership("ended"),
+  "auth.grant.revoked": ownership("revoked"),
+  "auth.grant.expired": ownership("expired"),
 };

@@ -91,3 +91,14 @@ export const isSuperAdmin = async (token: string): Promise<boolean> => (await me
  */
 export const statusOf = async (account: Account, { token }: Pick<User, "token">, what = "workspaces") =>
   (await request("GET", `/v1/public/accounts/${account.id}/${what}`, { token })).status;
+
+/** Revokes the role that a user has on one resource. */
+export async function loseRole(account: Account, { id }: Pick<User, "id">, resourceId: string): Promise<void> {
+  const roles: { id: string; subject_id: string; resource_id: string }[] = await asOwner(
+    account,
+    "GET",
+    "role-assignments",
+  );
+  const lost = roles.find(({ subject_id, resource_id }) => subject_id === id && resource_id === resourceId);
+  await asOwner(account, "DELETE", `role-assignments/${lost?.id ?? ""}`);
+}

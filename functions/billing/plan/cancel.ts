@@ -21,6 +21,7 @@ export const route = defineRoute({
     "Cancels the plan at the end of the month, or at once with `cancel_immediately`. If you cancel at once, the usage up to and including today is invoiced now. Without a plan, nothing more is charged. Delete the managed dedicated IPs first, because the plan pays for them.",
   capability: "billing.manage",
   access: "write",
+  usesPermissions: true,
   params: AccountParams,
   body: z
     .strictObject({

@@ -17,6 +17,7 @@ export const route = defineRoute({
     "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume after a cancellation, change to a plan. The plan then begins today, or tomorrow if you cancelled immediately today. Try the change with `dry_run` first: `preview` in the answer then has the cost of this month and of the next month.",
   capability: "billing.manage",
   access: "write",
+  usesPermissions: true,
   params: AccountParams,
   body: z
     .strictObject({

@@ -1,6 +1,7 @@
 import { domainsBody, moveDomains, aheadOfMove } from "../../../shared/dedicated-ips/assign.ts";
 import { DedicatedIpWithDomains } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { IpParams, visibleIp } from "../../../shared/dedicated-ips/find.ts";
+import { IpParams, ipToMove } from "../../../shared/dedicated-ips/find.ts";
+import { requireAssignable } from "../../../shared/dedicated-ips/moves.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -11,10 +12,11 @@ export const route = defineRoute({
   summary: "Unassign domains from the IP",
   synonyms: ["remove", "stop", "send", "from", "address", "disconnect"],
   description:
-    "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to the dedicated IP are skipped. You need `ip.assign` on each domain.",
+    "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to the dedicated IP are skipped. You need `ip.assign` on each domain, and on the account or a domain that sends from the dedicated IP.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["dns"] },
   resumes: true,
   params: IpParams,
@@ -22,8 +24,9 @@ export const route = defineRoute({
   output: DedicatedIpWithDomains,
   problems: ["busy"],
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
+  checkRepeat: ({ params, body }, context) => requireAssignable(params.account_id, body.domains, context),
   run: async ({ params, body }, context) => {
-    const ip = await visibleIp(params, ["ip.assign", "ip.view"], context);
+    const ip = await ipToMove(params, context);
     const { detail, moved } = await moveDomains(ip, { kind: "unassign", refs: body.domains }, context);
     await syncFirst(params.account_id, moved, context);
     return detail;

@@ -1,7 +1,7 @@
 import { rotateDkim } from "../../../shared/domains/dkim/rotate.ts";
 import { aheadOfDomainOnce, domainInPath, DomainParams } from "../../../shared/domains/find.ts";
 import { syncNow } from "../../../shared/domains/records/sync-now.ts";
-import { DomainDetail } from "../../../shared/domains/setup/detail.ts";
+import { DomainDetail, hidingRecords } from "../../../shared/domains/setup/detail.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
+  usesPermissions: true,
   lambda: { uses: ["secrets", "dns"] },
   limit: "outbound",
   params: DomainParams,
@@ -23,7 +24,7 @@ export const route = defineRoute({
   problems: ["domain_not_ready", "record_conflict", "rotation_running"],
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: async ({ found }, context) => {
-    const { value, isServed } = await rotateDkim(found, context, secretsHere());
+    const { value, isServed } = await hidingRecords(found, context, rotateDkim(found, context, secretsHere()));
     if (isServed) await syncNow(found, context);
     return value;
   },

@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { addAlias, AliasText, requireAliasPermission } from "../../../shared/mail/mailboxes/aliases.ts";
+import { addAlias, AliasText } from "../../../shared/mail/mailboxes/aliases.ts";
 import { aheadOfChange } from "../../../shared/mail/mailboxes/change.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
+import { MailboxParams, readdressedInPath } from "../../../shared/mail/mailboxes/find.ts";
 import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { planRequired } from "../../../shared/wallet/state.ts";
 
@@ -30,7 +30,7 @@ export const route = defineRoute({
   description:
     "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias. A domain has one catch-all at most. You need `mailbox.update` on the domain, its workspace or the account: on the mailbox alone it is not enough.",
   capability: "mailbox.update",
-  subject: mailboxInPath,
+  subject: readdressedInPath,
   access: "write",
   requires: planRequired,
   params: MailboxParams,
@@ -46,10 +46,7 @@ export const route = defineRoute({
   output: Alias,
   problems: ["address_taken", "domain_not_ready", "limit_reached"],
   ahead: ({ params }, expected) => aheadOfChange(expected, params.account_id, params.mailbox),
-  run: ({ body, found }, context) => {
-    requireAliasPermission(found, context);
-    return addAlias(found, body, context);
-  },
+  run: ({ body, found }, context) => addAlias(found, body, context),
 });
 
 export const handler = http(route);

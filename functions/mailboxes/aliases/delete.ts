@@ -1,8 +1,8 @@
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
-import { AliasText, removeAlias, requireAliasPermission } from "../../../shared/mail/mailboxes/aliases.ts";
+import { AliasText, removeAlias } from "../../../shared/mail/mailboxes/aliases.ts";
 import { aheadOfChange } from "../../../shared/mail/mailboxes/change.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
+import { MailboxParams, readdressedInPath } from "../../../shared/mail/mailboxes/find.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.delete",
@@ -12,13 +12,12 @@ export const route = defineRoute({
   description:
     "Deletes an alias. The address is free at once. You need `mailbox.update` on the domain, its workspace or the account: on the mailbox alone it is not enough.",
   capability: "mailbox.update",
-  subject: mailboxInPath,
+  subject: readdressedInPath,
   access: "write",
   params: MailboxParams.extend({ alias: AliasText }),
   output: Empty,
   ahead: ({ params }, expected) => aheadOfChange(expected, params.account_id, params.mailbox),
   run: async ({ params, found }, context) => {
-    requireAliasPermission(found, context);
     await removeAlias(found, params.alias, context);
     return {};
   },

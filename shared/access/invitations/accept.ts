@@ -286,6 +286,12 @@ async function readInviter(
 
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
+/** Whether the account still has the role of a permission, and not another role with the same key. */
+function hasRole({ roles }: RolesRecord, { custom_role = "", role_created_at }: StoredAccess): boolean {
+  const role = Object.hasOwn(roles, custom_role) ? roles[custom_role] : undefined;
+  return role !== undefined && (role_created_at === undefined || role.created_at === role_created_at);
+}
+
 /**
  * The permissions that an invitation can still give (`given`). Such a permission has not ended, and its resource and
  * role still exist. The inviter may still manage access (`auth.manage` on the account), and holds the same permission
@@ -304,7 +310,7 @@ async function whatIsGiven(
     access.map(async (one) => {
       const grantable = grantableOf(one);
       const located = one.scope ? await locate(table, accountId, one.scope) : { scopes: [] };
-      const exists = located !== undefined && (!isCustom(one) || Object.hasOwn(own.roles, one.custom_role ?? ""));
+      const exists = located !== undefined && (!isCustom(one) || hasRole(own, one));
       const isGiven =
         mayManage &&
         exists &&

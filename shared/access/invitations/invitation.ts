@@ -104,6 +104,11 @@ export const StoredAccess = z.object({
   role: RoleKey.optional(),
   /** The key of a role that the account has made. */
   custom_role: z.string().optional(),
+  /**
+   * When the role was created that the account has made. Another role can get the key of a deleted role. Absent in
+   * invitations of earlier versions, and for other permissions.
+   */
+  role_created_at: z.string().optional(),
   scope: Scope.optional(),
   expires_at: z.string().optional(),
   /** Whether the permission was given; absent until the invitation is accepted. */

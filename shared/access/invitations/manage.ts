@@ -87,7 +87,10 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
   }
   const permissions = invited.map(({ access }) => permissionOf(access));
   await requireToHold(context, accountId, permissions);
-  return invited.map(({ access }) => StoredAccess.parse(access));
+  return invited.map(({ access }) => {
+    const role = access.kind === "custom_role" ? own.roles[access.custom_role] : undefined;
+    return StoredAccess.parse({ ...access, ...(role ? { role_created_at: role.created_at } : {}) });
+  });
 }
 
 /**

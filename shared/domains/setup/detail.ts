@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { covers, type Permissions } from "../../auth/permissions.ts";
+import { Problem } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { firstStorable } from "../../core/page.ts";
 import type { Context, Expected } from "../../http/route.ts";
@@ -101,4 +102,24 @@ export async function domainDetail(
     })),
     mailbox_count: seesMailboxes ? mailbox_count : null,
   });
+}
+
+/**
+ * Waits for a change of a domain. Leaves the DNS records out of its 409 `record_conflict`, if the caller may not see the
+ * records of the domain.
+ */
+export async function hidingRecords<T>(
+  domain: StoredDomain,
+  { permissions }: Pick<Context, "permissions">,
+  changing: Promise<T>,
+): Promise<T> {
+  try {
+    return await changing;
+  } catch (error) {
+    const isConflict = error instanceof Problem && error.code === "record_conflict";
+    if (!isConflict || covers(permissions, "dns.view", scopesOfDomain(domain))) throw error;
+    const detail =
+      "DNS records that you cannot see are in the way. Ask somebody who manages the records of the domain.";
+    throw new Problem("record_conflict", detail);
+  }
 }

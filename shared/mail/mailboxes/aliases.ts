@@ -1,10 +1,8 @@
 import * as z from "zod";
 
-import { covers } from "../../auth/permissions.ts";
 import { change } from "../../changes/kind.ts";
 import { invalidAt, notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { addressTaken } from "./add.ts";
 import { mailboxUpdate, currentMailbox } from "./change.ts";
@@ -48,17 +46,6 @@ function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local
   if (domain !== name) return { fault: `An alias must be in the mailbox's own domain, ${name}` };
   const fault = aliasFault(local);
   return fault === undefined ? { local } : { fault };
-}
-
-/**
- * Requires `mailbox.update` on the domain of a mailbox, on its workspace or on the account. An alias takes an address
- * of the domain, so a grant on the mailbox alone is not enough. Throws 403 `forbidden`.
- */
-export function requireAliasPermission({ domain }: FoundMailbox, { permissions }: Pick<Context, "permissions">): void {
-  if (covers(permissions, "mailbox.update", scopesOfDomain(domain))) return;
-  throw new Problem("forbidden", "This needs the capability mailbox.update on the domain of the mailbox.", {
-    required_capability: "mailbox.update",
-  });
 }
 
 export type NewAlias = { alias: string; is_catch_all: boolean };

@@ -1,12 +1,14 @@
 import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
+import { Problem } from "../../core/errors.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
 import { startTime } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planDeletion } from "./delete.ts";
+import { deletedOrRestored } from "./deleted.ts";
 import { scopesOfMailbox, type FoundMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { mailboxesByIds } from "./lookup.ts";
@@ -132,6 +134,25 @@ export async function previewDeletion(
 }
 
 const addressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
+
+/**
+ * Requires `mailbox.delete` on all mailboxes that a request deleted, also on those that were restored since. Throws 403
+ * `forbidden`.
+ */
+export async function requireDeleted(
+  accountId: string,
+  { deleted }: z.output<typeof BulkDeleteAnswer>,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<void> {
+  if (covers(permissions, "mailbox.delete", [])) return;
+  const found = await Promise.all(deleted.map(({ mailbox_id: id }) => deletedOrRestored(table, accountId, id)));
+  const isLost = (one: FoundMailbox | undefined): boolean =>
+    one !== undefined && !covers(permissions, "mailbox.delete", scopesOfMailbox(one));
+  if (!found.some(isLost)) return;
+  throw new Problem("forbidden", "This needs the capability mailbox.delete on all mailboxes that were deleted.", {
+    required_capability: "mailbox.delete",
+  });
+}
 
 const byIndex = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 

@@ -21,7 +21,7 @@ import {
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { mailboxByRef, scopesOfMailbox } from "./find.ts";
+import { type FoundMailbox, mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { Mailbox, mailboxKey, StoredMailbox } from "./mailbox.ts";
 import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
@@ -167,6 +167,19 @@ async function deletedByRef(table: Reader, accountId: string, ref: string): Prom
   if (first && domain) return { mailboxes: [first, ...others], domain };
   const existing = await mailboxByRef(table, accountId, ref);
   return existing && { mailboxes: [existing.mailbox], domain: existing.domain };
+}
+
+/**
+ * A deleted mailbox by its id, or the restored mailbox, with its domain. Undefined if the mailbox is purged or never was
+ * deleted.
+ */
+export async function deletedOrRestored(
+  table: Reader,
+  accountId: string,
+  id: string,
+): Promise<FoundMailbox | undefined> {
+  const found = await deletedByRef(table, accountId, id);
+  return found && { mailbox: found.mailboxes[0], domain: found.domain };
 }
 
 /** The deleted mailboxes that the path of a route names by an id or an address, with their domain. */

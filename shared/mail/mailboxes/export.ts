@@ -14,8 +14,9 @@ import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
 import { findWorkspace, noSuchWorkspace } from "../../workspaces/workspace.ts";
 import { csvHeader, csvLines } from "./bulk.ts";
+import { deletedOrRestored } from "./deleted.ts";
 import { eachMailbox } from "./each.ts";
-import { mailboxByRef, scopesOfMailbox } from "./find.ts";
+import { scopesOfMailbox } from "./find.ts";
 import { type MailboxFilter, mailboxQuery } from "./list.ts";
 
 export const exportKind = defineKind({
@@ -206,20 +207,23 @@ const exportView = (stored: StoredExport, now: Date) => {
 /** The file name of an export that was created at a time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
-/** The scope with the scopes that contain it. Undefined if its resource was deleted. */
+/**
+ * The scope with the scopes that contain it. Undefined if its resource was deleted for good. A deleted mailbox that can
+ * be restored still has its scopes.
+ */
 async function containing(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
   if (scope.type === "domain") {
     const domain = await domainById(table, accountId, scope.id);
     return domain && scopesOfDomain(domain);
   }
   if (scope.type !== "mailbox") return [scope];
-  const found = await mailboxByRef(table, accountId, scope.id);
+  const found = await deletedOrRestored(table, accountId, scope.id);
   return found && scopesOfMailbox(found);
 }
 
 /**
  * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
- * that only one of these permissions allows. A permission on a deleted resource counts as held. False if the principal
+ * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. False if the principal
  * had all permissions at the request: the caller of this function checks the whole account first.
  */
 async function stillHolds(

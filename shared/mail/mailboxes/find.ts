@@ -97,9 +97,12 @@ export const scopesOfMailbox = ({ mailbox, domain }: FoundMailbox): Scope[] => [
 
 type MailboxLookup = ResourceLookup<{ params: { account_id: string; mailbox: string } }, FoundMailbox>;
 
-const lookup = (options: { byAlias?: boolean }): MailboxLookup => ({
+const lookup = (
+  options: { byAlias?: boolean },
+  within: MailboxLookup["within"] = ["mailbox", "domain", "workspace"],
+): MailboxLookup => ({
   at: "path",
-  within: ["mailbox", "domain", "workspace"],
+  within,
   find: async ({ params }, table) => {
     const thing = await mailboxByRef(table, params.account_id, params.mailbox, options);
     if (thing) table.seen?.note({ ...domainKey(params.account_id, thing.domain.id), ...thing.domain });
@@ -114,3 +117,9 @@ export const mailboxInPath = lookup({});
 
 /** The mailbox in the path of a route that only reads. The path can have an alias of the mailbox. */
 export const mailboxOrAliasInPath = lookup({ byAlias: true });
+
+/**
+ * The mailbox in the path of a route that gives or takes addresses of the mailbox's domain. So a grant on the mailbox
+ * alone is not enough.
+ */
+export const readdressedInPath = lookup({}, ["domain", "workspace"]);

@@ -13,6 +13,8 @@ import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
 import { findWorkspace } from "../../workspaces/workspace.ts";
+import { mailboxById } from "../mailboxes/find.ts";
+import { mailboxKey } from "../mailboxes/mailbox.ts";
 
 /*
  * Access patterns
@@ -69,21 +71,23 @@ export const scopesAround = (accountId: string, domain?: { id: string; workspace
 
 /**
  * The scopes of grants that cover an entry: the entry itself, then the mailbox, the domain and the workspace that the
- * entry's scope is or is in.
+ * entry's scope is or is in. A mailbox that is deleted (`isGone`) is no scope, because grants on it allow nothing until
+ * it is restored.
  */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
   entry: Scoped,
-  workspaceOfDomain?: string,
+  { workspaceId, isGone }: { workspaceId: string | undefined; isGone: boolean },
 ): Scope[] => {
   const { id, scope_type, scope_id } = entry;
   const domainId = domainIdOf(entry);
-  const own = scope_type === "mailbox" || scope_type === "workspace" ? [{ type: scope_type, id: scope_id }] : [];
+  const isOwn = scope_type === "workspace" || (scope_type === "mailbox" && !isGone);
+  const own = isOwn ? [{ type: scope_type, id: scope_id }] : [];
   return [
     { type, id },
     ...own,
     ...(domainId === undefined ? [] : [{ type: "domain" as const, id: domainId }]),
-    ...(workspaceOfDomain === undefined ? [] : [{ type: "workspace" as const, id: workspaceOfDomain }]),
+    ...(workspaceId === undefined ? [] : [{ type: "workspace" as const, id: workspaceId }]),
   ];
 };
 
@@ -154,8 +158,13 @@ export async function locateScoped<T extends Scoped>(
   if (!thing) return undefined;
   table.seen?.note({ ...scopedKey(family, accountId, id), ...thing });
   const domainId = domainIdOf(thing);
-  const domain = domainId === undefined ? undefined : await domainById(table, accountId, domainId);
-  return { id, scopes: scopesOfScoped(family.type, thing, domain?.workspace_id), thing };
+  const isOfMailbox = thing.scope_type === "mailbox";
+  const [domain, mailbox] = await Promise.all([
+    domainId === undefined ? undefined : domainById(table, accountId, domainId),
+    isOfMailbox ? mailboxById(table, accountId, thing.scope_id) : undefined,
+  ]);
+  const place = { workspaceId: domain?.workspace_id, isGone: isOfMailbox && mailbox === undefined };
+  return { id, scopes: scopesOfScoped(family.type, thing, place), thing };
 }
 
 /** The items that `scopedInPath` reads, and that the plan after it reads again. */
@@ -167,8 +176,10 @@ export function aheadOfScoped<T extends Scoped>(
 ): Ahead & { keys: Key[] } {
   const key = scopedKey(family, accountId, id);
   const before = seen.recall(key);
-  const domainId = before && domainIdOf(family.parse(before));
-  return { keys: [key, key, ...(domainId === undefined ? [] : [domainKey(accountId, domainId)])] };
+  const thing = before && family.parse(before);
+  const domainId = thing && domainIdOf(thing);
+  const mailbox = thing?.scope_type === "mailbox" ? [mailboxKey(accountId, thing.scope_id)] : [];
+  return { keys: [key, key, ...(domainId === undefined ? [] : [domainKey(accountId, domainId)]), ...mailbox] };
 }
 
 /** The entry whose id is the named member of a route's path. */

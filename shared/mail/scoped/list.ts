@@ -1,9 +1,10 @@
-import { covers } from "../../auth/permissions.ts";
+import { covers, idsHeld } from "../../auth/permissions.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
+import { mailboxesByIds } from "../mailboxes/lookup.ts";
 import { domainIdOf, type Family, type Scoped, scopesOfScoped } from "./family.ts";
 
 /** The items that `listScoped` reads first. */
@@ -38,8 +39,24 @@ export async function listScoped<T extends Scoped>(
   const domainIds = wanted.flatMap((thing) => domainIdOf(thing) ?? []);
   const domains = seesAll ? [] : await domainsByIds(table, accountId, [...new Set(domainIds)]);
   const homes = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
-  const seen = wanted.filter((thing) =>
-    covers(permissions, family.view, scopesOfScoped(family.type, thing, homes.get(domainIdOf(thing) ?? ""))),
-  );
+  const gone = seesAll ? new Set<string>() : await goneMailboxes(family, accountId, wanted, { table, permissions });
+  const seen = wanted.filter((thing) => {
+    const place = { workspaceId: homes.get(domainIdOf(thing) ?? ""), isGone: gone.has(thing.scope_id) };
+    return covers(permissions, family.view, scopesOfScoped(family.type, thing, place));
+  });
   return { items: seen.slice(skip, skip + take), total: seen.length };
+}
+
+/** The deleted mailboxes that entries apply to, among the mailboxes on which the principal has a grant. */
+async function goneMailboxes<T extends Scoped>(
+  { view }: Family<T>,
+  accountId: string,
+  things: readonly T[],
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<Set<string>> {
+  const named = new Set(things.flatMap((one) => (one.scope_type === "mailbox" ? [one.scope_id] : [])));
+  const held = idsHeld(permissions, view, "mailbox");
+  const asked = held === "all" ? [] : held.filter((id) => named.has(id)).toSorted();
+  const live = new Set((await mailboxesByIds(table, accountId, asked)).map(({ id }) => id));
+  return new Set(asked.filter((id) => !live.has(id)));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
+import { deleteWorkspace, loseRole, newWorkspace } from "../../support/auth.ts";
 import { quicklyActive, setStored, storedAs, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
 import { masked, storedOf } from "../../support/entry-points.ts";
@@ -99,6 +99,26 @@ test("needs domain.move in both workspaces, and hides an unseen target but not a
   const ofDomain = { capability: "domain.move" as const, scope: { type: "domain" as const, id } };
   const both = await newMember(account, ofDomain, { capability: "domain.move", scope: on(to) });
   expect((await move(account, name, to, both)).status).toBe(200);
+});
+
+test("a repeat is refused if the caller may not move domains to the target any more", async () => {
+  const account = await newAccount();
+  const [from, to] = await twoWorkspaces(account);
+  const { id, name } = await connected(account, { workspaceId: from });
+  const member = await newMember(
+    account,
+    { role: "manager", scope: { type: "domain", id } },
+    { role: "manager", scope: { type: "workspace", id: to } },
+  );
+  const headers = { authorization: `Bearer ${member.token}`, "idempotency-key": "k" };
+  const repeat = () => domainsRequest(account, "POST", `/${name}/move`, { workspace_id: to }, headers);
+  const answers = [await repeat(), await repeat()];
+  expect(answers.map(({ status, headers: { "idempotency-replayed": of } }) => [status, of])).toEqual([
+    [200, undefined],
+    [200, "true"],
+  ]);
+  await loseRole(account, member, to);
+  expect((await repeat()).status).toBe(422);
 });
 
 test("refuses a workspace of another account like a missing one, and changes nothing", async () => {

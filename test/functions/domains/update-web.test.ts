@@ -5,7 +5,7 @@ import { dig, quicklyActive, setStored } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, readDomain, verify } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { visit } from "../../support/visit.ts";
-import { newAccount, type Account } from "../../support/world.ts";
+import { grant, newAccount, newMember, type Account } from "../../support/world.ts";
 
 const update = (account: Account, name: string, body: object) => domainsRequest(account, "PATCH", `/${name}`, body);
 
@@ -170,4 +170,19 @@ test("concurrent changes of several settings all get their records", async () =>
   expect((await readDomain(account, name)).dns_record_count).toBe(13);
   const { body } = await recordsRequest(account, "GET", `?domain=${name}&page_size=100`);
   expect(body.total).toBe(13);
+});
+
+test("does not name the records in the way to a caller who may not see the records", async () => {
+  const account = await newAccount();
+  const { id: domainId, name } = await connected(account);
+  const { id } = await addedRecord(account, { domain: name, name: "www", type: "TXT", value: "x" });
+  const member = await newMember(account, { capability: "domain.update", scope: { type: "domain", id: domainId } });
+  const body = { redirect_url: "https://example.com/" };
+  const refused = async () =>
+    (await domainsRequest(account, "PATCH", `/${name}`, body, { authorization: `Bearer ${member.token}` })).body;
+  const hidden = await refused();
+  expect([hidden.code, hidden.conflicts_with]).toEqual(["record_conflict", undefined]);
+  expect(hidden.detail).not.toContain("www");
+  await grant(account, member, { capability: "dns.view" });
+  expect(await refused()).toMatchObject({ code: "record_conflict", conflicts_with: [id] });
 });

@@ -9,7 +9,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { inviting } from "../../support/invitations.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+import { grant, newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 import { classTable, listTable } from "./page.ts";
 
 type Shown = { name: string; used: number | null; limit: number | null };
@@ -48,11 +48,20 @@ test("does not count items that the caller may not see", async () => {
   const account = await newAccount();
   const id = await newWorkspace(account, "Sales");
   const narrow = await newMember(account, { capability: "domain.view", scope: { type: "workspace", id } });
-  expect(usedIn(await limitsOf(account, narrow.token))).toEqual({ tags: 0, forwarding_mails: 0 });
+  expect(usedIn(await limitsOf(account, narrow.token))).toEqual({ tags: 0 });
   const viewer = await newMember(account, { role: "viewer" });
-  const hidden = new Set(["master_passwords", "groups", "roles", "webhooks"]);
+  const hidden = new Set(["master_passwords", "groups", "roles", "webhooks", "forwarding_mails"]);
   const seen = Object.keys(usedIn(await limitsOf(account))).filter((name) => !hidden.has(name));
   expect(Object.keys(usedIn(await limitsOf(account, viewer.token)))).toEqual(seen);
+});
+
+test("counts verification mails and invitations for a caller who may see both", async () => {
+  const account = await newAccount();
+  await ruleTo(account, stranger());
+  const member = await newMember(account, { capability: "forwarding.view" });
+  expect(usedIn(await limitsOf(account, member.token))).not.toHaveProperty("forwarding_mails");
+  await grant(account, member, { capability: "auth.manage" });
+  expect(usedIn(await limitsOf(account, member.token))).toMatchObject({ forwarding_mails: 1 });
 });
 
 test("shows every limit to every member of the account, and to nobody else", async () => {

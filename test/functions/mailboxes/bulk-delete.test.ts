@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, onTestFinished, test, vi } from "vitest";
 
+import { loseRole } from "../../support/auth.ts";
 import { withStep } from "../../support/between-calls.ts";
 import { runFor } from "../../support/code-context.ts";
 import { storedAs } from "../../support/domain-work.ts";
@@ -167,6 +168,24 @@ test("if the domain moves to a workspace outside the caller's grants during the 
   const moved = runs.filter(({ isMoved }) => isMoved);
   expect(moved.length).toBeGreaterThan(3);
   expect(moved.map(({ deleted, left }) => [deleted, left])).toEqual(moved.map(() => [0, 3]));
+});
+
+test("a repeat is refused if the caller may not delete mailboxes there any more", async () => {
+  const account = await newRoomyAccount();
+  const [one, other] = [await home(account), await home(account)];
+  const [id] = await stocked(account, one.name, locals(1));
+  const on = ({ id: domainId }: { id: string }) => ({ type: "domain" as const, id: domainId });
+  const as = await newMember(
+    account,
+    { role: "domain_manager", scope: on(one) },
+    { role: "domain_manager", scope: on(other) },
+  );
+  const repeat = () => bulkDelete(account, [id], { as, headers: { "idempotency-key": "k" } });
+  const [first, second] = [await repeat(), await repeat()];
+  expect([first.status, second.status, second.headers["idempotency-replayed"]]).toEqual([200, 200, "true"]);
+  expect(deletedIn(second.body)).toEqual([id]);
+  await loseRole(account, as, one.id);
+  expect((await repeat()).body).toMatchObject({ status: 403, required_capability: "mailbox.delete" });
 });
 
 test("requests at the same time delete each mailbox once", async () => {

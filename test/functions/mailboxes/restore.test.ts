@@ -2,15 +2,16 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { asOwner, newGroup } from "../../support/auth.ts";
 import { withStep } from "../../support/between-calls.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
-import { ruleTo } from "../../support/forwarding.ts";
+import { ofRule, ruleTo, stranger } from "../../support/forwarding.ts";
 import { logsIn, whereTo } from "../../support/mail-routes.ts";
 import { added, at, emailsIn, home, listed, send, setPassword, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
-import { statusesOf } from "../../support/request.ts";
+import { request, statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newMember, type Account } from "../../support/world.ts";
 
@@ -200,6 +201,64 @@ test("a grant of mailbox.delete on a deleted mailbox lets its holder list and re
   expect(await deleted()).toMatchObject([{ id }]);
   expect((await restore(account, id, { as })).status).toBe(200);
   expect(await deleted()).toEqual([]);
+});
+
+test("a grant on a deleted mailbox allows nothing with its forwarding rules, until the mailbox is restored", async () => {
+  const { account, id } = await scene();
+  const { id: ruleId } = await ruleTo(account, stranger(), { mailbox: id });
+  const as = await newMember(account, { role: "editor", scope: { type: "mailbox", id } });
+  const seen = async () => [
+    (await send(account, "GET", "forwarding", undefined, { as })).body.total,
+    (await send(account, "GET", ofRule(ruleId), undefined, { as })).status,
+    (await send(account, "PATCH", ofRule(ruleId, "/active"), { active: false }, { as })).status,
+  ];
+  expect(await seen()).toEqual([1, 200, 200]);
+  await remove(account, id);
+  expect(await seen()).toEqual([0, 404, 404]);
+  expect((await send(account, "GET", "forwarding")).body.total).toBe(1);
+  await restore(account, id);
+  expect(await seen()).toEqual([1, 200, 200]);
+});
+
+test("`me.permissions` shows of a grant on a deleted mailbox only what it allows, and everything after the restore", async () => {
+  const { account, ids, id } = await scene();
+  const on = (mailbox = "") => ({ type: "mailbox" as const, id: mailbox });
+  const as = await newMember(
+    account,
+    { role: "domain_manager", scope: on(id) },
+    { role: "viewer", scope: on(ids[0]) },
+    { capability: "mailbox.view", scope: on(ids[2]) },
+  );
+  const held = async () => {
+    const { body } = await request("GET", `/v1/public/me/permissions?account_id=${account.id}`, { token: as.token });
+    type Shown = { resource_id: string; capability_keys: string[] };
+    return Object.fromEntries(body.scopes.map((one: Shown) => [one.resource_id, one.capability_keys]));
+  };
+  const before = await held();
+  expect(Object.keys(before)).toEqual([id, ids[0], ids[2]]);
+  for (const gone of [id, ids[2] ?? ""]) await remove(account, gone);
+  expect(await held()).toEqual({ [id]: ["account.view", "mailbox.delete"], [ids[0] ?? ""]: before[ids[0] ?? ""] });
+  for (const gone of [id, ids[2] ?? ""]) await restore(account, gone);
+  expect(await held()).toEqual(before);
+});
+
+test("a grant of a group on a deleted mailbox can be given by a caller who holds it on the domain", async () => {
+  const { account, domainId, id } = await scene();
+  const group = await newGroup(account, "Support");
+  const given = { role_key: "viewer", subject_type: "group", subject_id: group.id };
+  await asOwner(account, "POST", "role-assignments", { ...given, resource_type: "mailbox", resource_id: id });
+  const as = await newMember(
+    account,
+    { capability: "auth.manage" },
+    { role: "viewer", scope: { type: "domain", id: domainId } },
+  );
+  const join = async () => {
+    const body = { subject_type: "user", subject_id: randomUUID() };
+    return (await send(account, "POST", `auth/groups/${group.id}/members`, body, { as })).status;
+  };
+  expect(await join()).toBe(201);
+  await remove(account, id);
+  expect(await join()).toBe(201);
 });
 
 test("a grant on a deleted mailbox is refused", async () => {

@@ -1,18 +1,24 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
+import { routes } from "../../../functions/routes.ts";
 import { route as getWorkspace } from "../../../functions/workspaces/get.ts";
 import { route as listWorkspaces } from "../../../functions/workspaces/list.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import type { Capability } from "../../../shared/auth/capabilities.ts";
+import type { Permissions } from "../../../shared/auth/permissions.ts";
 import { dayOf, monthOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import { authorize } from "../../../shared/http/authorize.ts";
-import type { Route } from "../../../shared/http/route.ts";
+import type { Context, Route } from "../../../shared/http/route.ts";
 import { billing, closeDays } from "../../support/billing.ts";
+import { callRest } from "../../support/call.ts";
 import { uniqueName } from "../../support/domains.ts";
+import { exampleOf } from "../../support/examples.ts";
 import { mailed, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { home, stocked } from "../../support/mailboxes.ts";
 import { request, type Answer } from "../../support/request.ts";
 import { countTrips } from "../../support/trips.ts";
 import {
+  grant,
   newAccount,
   newMember,
   newSuperAdmin,
@@ -206,4 +212,54 @@ describe("the refusal of a suspended account", () => {
       expect(detail).not.toContain("USD");
     }
   });
+});
+
+describe("a super admin with a grant that is enough to call a route", () => {
+  test("has all other permissions too", async () => {
+    const account = await newAccount();
+    const { id, name } = await home(account);
+    await stocked(account, name, ["ada"]);
+    await call(account, "POST", "feedback", { category: "other", title: "Hello", description: "Text" });
+    const admin = await newSuperAdmin();
+    await grant(account, admin, { capability: "domain.view", scope: { type: "domain", id } });
+    expect((await call(account, "GET", `domains/${name}`, undefined, admin)).body).toMatchObject({ mailbox_count: 1 });
+    expect((await call(account, "GET", "feedback", undefined, admin)).body.total).toBe(1);
+    const { limits } = (await call(account, "GET", "limits", undefined, admin)).body;
+    expect(limits).toEqual((await call(account, "GET", "limits")).body.limits);
+  });
+
+  test("may move a domain to every workspace", async () => {
+    const account = await newAccount();
+    const { id, name } = await home(account);
+    const { body: target } = await call(account, "POST", "workspaces", { name: "Target" });
+    const admin = await newSuperAdmin();
+    await grant(account, admin, { capability: "domain.move", scope: { type: "domain", id } });
+    const moved = await call(account, "POST", `domains/${name}/move`, { workspace_id: target.id }, admin);
+    expect(moved).toMatchObject({ status: 200, body: { workspace_id: target.id } });
+  });
+});
+
+/** Routes whose `run` compares the caller's permissions with the permissions that it gives. It asks for the rank itself. */
+const isGiving = ({ capability }: Route): boolean => capability === "auth.manage" || capability === "webhook.manage";
+
+test("a route that looks at permissions besides its capability says so", { timeout: 120_000 }, async () => {
+  const silent = routes.filter((route) => !route.usesPermissions && route.scope !== "visible" && !isGiving(route));
+  const looking: string[] = [];
+  for (const route of silent.filter(({ name }) => name !== "me.permissions")) {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const { run } = route;
+    const look = (context: Context): Context => {
+      const get = (permissions: Permissions, key: keyof Permissions) => {
+        looking.push(route.name);
+        return permissions[key];
+      };
+      return { ...context, permissions: new Proxy(context.permissions, { get }) };
+    };
+    const spied = vi.spyOn(route, "run").mockImplementation((input, context) => run(input, look(context)));
+    const { status } = await callRest(route, example, account.owner.token);
+    expect([route.name, status]).toEqual([route.name, route.http.status]);
+    spied.mockRestore();
+  }
+  expect([...new Set(looking)]).toEqual([]);
 });

@@ -141,14 +141,14 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     `user ${bob} became an owner`,
   ],
   [
-    "An owner of your account was removed",
+    "An ownership of your account was revoked",
     eventFor(account, "auth.grant.revoked", { data: grant }),
-    `user ${bob} is no owner`,
+    `The ownership of user ${bob} was revoked on`,
   ],
   [
-    "An owner of your account was removed",
-    eventFor(account, "auth.grant.expired", { data: grant }),
-    "had an end from the start",
+    "An ownership of your account has ended",
+    eventFor(account, "auth.grant.expired", { data: { ...grant, expires_at: "2026-11-23T11:57:00.000Z" } }),
+    `The ownership of user ${bob} ended by itself on 23 November 2026, 11:57 UTC, at the end that was set for it.`,
   ],
   [
     "Your wallet is running low",
@@ -378,6 +378,6 @@ test("the recorded events of names, accounts and owners make notices with the ri
   const held = grants.find(({ subject_id }) => subject_id === member.id);
   await send(other, "DELETE", `auth/authorizations/${held?.id ?? ""}`);
   expect((await eventsOf(other, "auth.grant.revoked")).map((event) => readingOf(event).text)).toEqual([
-    expect.stringContaining(`user ${member.id} is no owner`),
+    expect.stringContaining(`The ownership of user ${member.id} was revoked on`),
   ]);
 });

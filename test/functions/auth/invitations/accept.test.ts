@@ -373,6 +373,17 @@ describe("custom roles, and access that ends:", () => {
     ).toEqual(["support"]);
   });
 
+  test("a custom role is not given if it was deleted, and another role got its key", async () => {
+    const account = await newAccount();
+    const [email, role] = [stranger(), { key: "support", name: "Support", capability_keys: ["domain.view"] }];
+    await asOwner(account, "POST", "roles", role);
+    const invitation = await invited(account, { email, roles: [{ role_key: "support" }, { role_key: "viewer" }] });
+    await asOwner(account, "DELETE", "roles/support");
+    await asOwner(account, "POST", "roles", { ...role, capability_keys: ["domain.delete"] });
+    const { body } = await accepting(invitation, person(email));
+    expect(body.access).toMatchObject([{ role_key: "support", is_given: false }, { is_given: true }]);
+  });
+
   test("a custom role is not given if it was deleted, or holds more than the inviter by now", async () => {
     const account = await newAccount();
     await asOwner(account, "POST", "roles", support);

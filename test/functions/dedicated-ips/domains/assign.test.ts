@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { ipKey, operationQueue } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
 import { beginWrites, operationKey, readOperation } from "../../../../shared/dedicated-ips/operation.ts";
 import { readDue } from "../../../../shared/table/due.ts";
-import { newWorkspace } from "../../../support/auth.ts";
+import { loseRole, newWorkspace } from "../../../support/auth.ts";
 import {
   activeHost,
   activeIp,
@@ -21,6 +21,7 @@ import { connected, delegated, domainsRequest, funded, uniqueName } from "../../
 import { storedOf } from "../../../support/entry-points.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stockedDomains } from "../../../support/many-domains.ts";
+import { eventsOf } from "../../../support/notices.ts";
 import { happened } from "../../../support/purchases.ts";
 import { publicIp } from "../../../support/reverse-dns.ts";
 import { newRoomyAccount } from "../../../support/roomy.ts";
@@ -54,6 +55,18 @@ test("assigns domains by id or any spelling of the name; the answer, the domains
   const events = await happened(account);
   expect(events.filter((type) => type === "domain.updated")).toHaveLength(2);
   expect(events.filter((type) => type === "dedicated_ip.domains_assigned")).toHaveLength(1);
+});
+
+test("the events of a dedicated IP do not tell how many domains send from it", async () => {
+  const account = await rich();
+  const { id } = await activeIp(account);
+  await assign(account, id, [(await connected(account)).name]);
+  const events = await eventsOf(account, "dedicated_ip.created", "dedicated_ip.domains_assigned");
+  expect(events.map(({ data }) => data)).toEqual([
+    expect.objectContaining({ domain_count: null }),
+    expect.objectContaining({ domain_count: null }),
+  ]);
+  expect(JSON.stringify(events)).not.toMatch(/"domain_count":\d/);
 });
 
 test("the SPF record of an active domain names the addresses of its IP, until the domain is unassigned", async () => {
@@ -293,6 +306,47 @@ test("needs ip.assign on every domain, and a dedicated IP that the caller can se
   const stranger = await newAccount();
   const foreign = await connected(stranger);
   expect((await assign(account, id, [foreign.name])).body.detail).toMatchObject([{ loc: ["body", "domains", 0] }]);
+});
+
+test("needs ip.assign on the dedicated IP too, and hides one that the caller cannot see", async () => {
+  const account = await rich();
+  const [seen, unseen] = [await activeIp(account), await activeIp(account)];
+  const workspaces = [await newWorkspace(account, "Sales"), await newWorkspace(account, "Support")];
+  const [mine, theirs] = await Promise.all(workspaces.map((workspaceId) => connected(account, { workspaceId })));
+  await assign(account, seen.id, [theirs?.name]);
+  const on = (id = "") => ({ type: "workspace" as const, id });
+  const as = await newMember(
+    account,
+    { role: "editor", scope: on(workspaces[0]) },
+    { role: "viewer", scope: on(workspaces[1]) },
+  );
+  expect((await send(account, "GET", `/${seen.id}`, undefined, { as })).status).toBe(200);
+  expect((await assign(account, seen.id, [mine?.name], { as })).body).toMatchObject({
+    status: 403,
+    code: "forbidden",
+    required_capability: "ip.assign",
+  });
+  expect((await assign(account, unseen.id, [mine?.name], { as })).body).toMatchObject({ code: "not_found" });
+  expect(await ipOf(account, mine?.name ?? "")).toBeNull();
+});
+
+test("a repeat is refused if the caller may not assign the domains any more", async () => {
+  const account = await rich();
+  const { id } = await activeIp(account);
+  const workspaces = [await newWorkspace(account, "Sales"), await newWorkspace(account, "Support")];
+  const [one, other] = await Promise.all(workspaces.map((workspaceId) => connected(account, { workspaceId })));
+  await assign(account, id, [one?.id, other?.id]);
+  const on = (workspace = "") => ({ role: "editor" as const, scope: { type: "workspace" as const, id: workspace } });
+  const as = await newMember(account, on(workspaces[0]), on(workspaces[1]));
+  const repeats = [assign, unassign].map(
+    (move) => () => move(account, id, [one?.id], { as, headers: { "idempotency-key": "k" } }),
+  );
+  for (const repeat of repeats) {
+    const [first, second] = [await repeat(), await repeat()];
+    expect([first.status, second.status, second.headers["idempotency-replayed"]]).toEqual([200, 200, "true"]);
+  }
+  await loseRole(account, as, workspaces[0] ?? "");
+  for (const repeat of repeats) expect((await repeat()).body.detail).toMatchObject([{ type: "not_found" }]);
 });
 
 test("a deleted domain leaves its dedicated IP, even if the domain is unassigned at the same time", async () => {

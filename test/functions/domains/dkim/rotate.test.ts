@@ -202,7 +202,11 @@ test("refuses a rotation if a record of the customer has the new name, and names
     const { records, sole, changes } = await planRecords(table, account.id, [{ zone, added }], new Date());
     return { value: records[0]?.id, writes: [], sole, changes };
   });
+  const { token } = await newMember(account, { capability: "domain.update" });
   const before = await storedOf(account);
   expect((await rotate(account, name)).body).toMatchObject({ code: "record_conflict", conflicts_with: recordId });
+  const headers = { authorization: `Bearer ${token}` };
+  const hidden = (await domainsRequest(account, "POST", `/${name}/dkim/rotate`, undefined, headers)).body;
+  expect([hidden.code, hidden.conflicts_with]).toEqual(["record_conflict", undefined]);
   expect(await storedOf(account)).toEqual(before);
 });

@@ -143,6 +143,26 @@ test("200 for the caller who requested it, after a permission was replaced by a 
   }
 });
 
+test("404 for the caller who requested it, after a permission on a deleted mailbox was revoked", async () => {
+  const { account, name, id } = await scene();
+  const { id: otherId } = await home(account);
+  const [mailboxId = ""] = await stocked(account, name, ["cy"]);
+  const may = (type: "domain" | "mailbox", of: string) => ({
+    capability: "mailbox.export" as const,
+    scope: { type, id: of },
+  });
+  const [kept, lost] = [
+    await newMember(account, may("domain", otherId), may("mailbox", mailboxId)),
+    await newMember(account, may("domain", otherId)),
+  ];
+  const grants = [may("domain", otherId), may("mailbox", mailboxId)].map((one) => ({ id: one.scope.id, ...one }));
+  await send(account, "DELETE", `mailboxes/${mailboxId}`);
+  for (const [asker, status] of [[kept, 200] as const, [lost, 404] as const]) {
+    await change(account, id, { requested_by: asker.id, permissions: { everything: false, grants } });
+    expect((await get(account, id, asker)).status).toBe(status);
+  }
+});
+
 test("404 for an expired export, an export of another account, and a missing one", async () => {
   const { account, id } = await scene();
   const other = await scene();

@@ -24,8 +24,8 @@ const Time = z
 const complain = (source: string, detail: unknown): void => void process.stderr.write(`${source}: ${String(detail)}\n`);
 
 /**
- * Returns a publisher for the event bus `bus`. Without `bus`, it publishes to the local product: to the event log and the
- * event queue in the data folder.
+ * Returns a publisher for the event bus `bus`. Without `bus`, it publishes to the local product: to the event log and
+ * the event queue in the data folder.
  */
 function publisherFor({ dataDir }: TableLocation, bus: string | undefined): EventPublisher {
   if (bus !== undefined) {
@@ -45,8 +45,10 @@ function readEvent(row: Item): Event[] {
 
 type Counts = { accounts: number; published: number; unreadable: number };
 
-/** Publishes an account's changes again, oldest first. Skips and counts the changes that cannot be read. Throws if a change
- * cannot be published. */
+/**
+ * Publishes an account's changes again, oldest first. Skips and counts the changes that cannot be read. Throws if a
+ * change cannot be published.
+ */
 async function replayAccount(
   table: Table,
   accountId: string,

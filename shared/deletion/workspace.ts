@@ -24,8 +24,8 @@ import { planScopePurge } from "./scope.ts";
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
  * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
- * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`). A
- * repeated call deletes the rest too. Throws:
+ * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`).
+ * A repeated call deletes the rest too. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */

@@ -11,10 +11,10 @@ import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
 
 /**
- * Removes the zone of a domain from the nameservers permanently. A process may have died after the provider made the zone
- * and before the process stored its id. To find such a zone, this function asks the provider to create the zone again
- * with the same reference. It does this only for a verified domain. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
- * does not answer, and while another process syncs the zone.
+ * Removes the zone of a domain from the nameservers permanently. A process may have died after the provider made the
+ * zone and before the process stored its id. To find such a zone, this function asks the provider to create the zone
+ * again with the same reference. It does this only for a verified domain. Does nothing for an external domain whose
+ * `handover` is null. Throws 503 when the provider does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
@@ -27,16 +27,17 @@ export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns)
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
-    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name. Then
-    // they cannot have a zone of this name as well.
+    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name.
+    // Then they cannot have a zone of this name as well.
     if (!(error instanceof ZoneExists)) throw error;
   }
 }
 
 /**
  * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if it was not
- * wanted before this call. Returns undefined if there is no zone. Also returns undefined if this call has marked
- * the zone: the caller then reads the zone again, because another process may have changed it meanwhile. Throws 503 `busy` while another process syncs the zone.
+ * wanted before this call. Returns undefined if there is no zone. Also returns undefined if this call has marked the
+ * zone: the caller then reads the zone again, because another process may have changed it meanwhile. Throws 503 `busy`
+ * while another process syncs the zone.
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,

@@ -2,9 +2,9 @@ import type { Limit } from "./classes.ts";
 
 /*
  * The generic cell rate algorithm (GCRA; ITU-T I.371). One number, the theoretical arrival time (TAT), tells how full a
- * bucket is. It is the time at which the bucket will be empty if no more requests come. While a caller is far from the limit, a process charges some requests in
- * advance (leased requests), so that most requests write nothing. The limit is still exact, because leased requests are
- * charged already.
+ * bucket is. It is the time at which the bucket will be empty if no more requests come. While a caller is far from the
+ * limit, a process charges some requests in advance (leased requests), so that most requests write nothing. The limit
+ * is still exact, because leased requests are charged already.
  */
 
 /**
@@ -109,7 +109,8 @@ export function takeAllLeased(bucket: Bucket): number {
 }
 
 /**
- * A cost to charge. `prepaid` is the cost that was charged earlier for the same request. `cost` does not include it. With `isExact`, nothing is charged in advance.
+ * A cost to charge. `prepaid` is the cost that was charged earlier for the same request. `cost` does not include it.
+ * With `isExact`, nothing is charged in advance.
  */
 type Due = { cost: number; prepaid?: number; isExact?: boolean };
 

@@ -6,8 +6,10 @@ import type { Item } from "./writes.ts";
 
 const Versioned = z.object({ version: z.int() });
 
-/** Returns the members that an older version of the code did not write to a row, with their values. Undefined if the row
- * has all members. */
+/**
+ * Returns the members that an older version of the code did not write to a row, with their values. Undefined if the row
+ * has all members.
+ */
 type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
 
 const pageSize = 500;

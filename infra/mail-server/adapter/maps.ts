@@ -142,9 +142,9 @@ const incomingTables = (api: Api): Record<string, Table> => ({
 
 /**
  * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
- * own domains, and for an address that no mailbox of its domain may use as its sender now. Throws `NoAnswer` while the mail may
- * not leave, for example because the mailbox is paused, the account is closed or the domain is not here. The mail then
- * waits in the queue.
+ * own domains, and for an address that no mailbox of its domain may use as its sender now. Throws `NoAnswer` while the
+ * mail may not leave, for example because the mailbox is paused, the account is closed or the domain is not here. The
+ * mail then waits in the queue.
  */
 async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {
   if (!isAddress(from) || ownDomains.includes(from.slice(from.lastIndexOf("@") + 1))) return undefined;

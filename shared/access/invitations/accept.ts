@@ -184,8 +184,8 @@ export async function acceptInvitation(
 
 /**
  * The writes, and one check for each other item of `checks`. A transaction can name an item only once, so a write to an
- * item of `checks` gets the condition of the check. The checks are not newer than the writes. So if the item has changed
- * between the two reads, the transaction fails, and its plan runs again.
+ * item of `checks` gets the condition of the check. The checks are not newer than the writes. So if the item has
+ * changed between the two reads, the transaction fails, and its plan runs again.
  */
 function withChecks(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));

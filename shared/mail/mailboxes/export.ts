@@ -76,7 +76,10 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
    */
   permissions: z.object({ everything: z.boolean(), grants: z.array(EffectiveGrant) }),
   file_key: z.string().nullable(),
-  /** How many runs have begun, and when the last run began. Absent before the first run, and in rows of earlier versions. */
+  /**
+   * How many runs have begun, and when the last run began. Absent before the first run, and in rows of earlier
+   * versions.
+   */
   runs: z.int().optional(),
   run_started_at: z.string().optional(),
   version: z.int(),
@@ -223,8 +226,8 @@ async function containing(table: Reader, accountId: string, scope: Scope): Promi
 
 /**
  * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
- * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. False if the principal
- * had all permissions at the request: the caller of this function checks the whole account first.
+ * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. False
+ * if the principal had all permissions at the request: the caller of this function checks the whole account first.
  */
 async function stillHolds(
   { account_id, permissions: { everything, grants } }: StoredExport,

@@ -113,8 +113,6 @@ function indexOne(table: Table, account: string, id: string): Promise<void> {
   });
 }
 
-type Pointer = z.output<typeof FeedbackPointer>;
-
 /** The ordinal of a feedback in a list of its submitter; undefined if the list does not have the feedback. */
 async function findPlace(table: Reader, list: List, id: string): Promise<number | undefined> {
   const { partition, from, to } = rangeOfRows(list);
@@ -123,7 +121,11 @@ async function findPlace(table: Reader, list: List, id: string): Promise<number 
 }
 
 /** The ordinal of a feedback in a list, and the writes that add the feedback to the list if the list lacks it. */
-async function placeIn(table: Reader, list: List, pointer: Pointer): Promise<{ place: number; writes: Write[] }> {
+async function placeIn(
+  table: Reader,
+  list: List,
+  pointer: z.output<typeof FeedbackPointer>,
+): Promise<{ place: number; writes: Write[] }> {
   const place = await findPlace(table, list, pointer.id);
   if (place !== undefined) return { place, writes: [] };
   const { state } = await readList(table, list);

@@ -52,12 +52,67 @@ test.skipIf(!hasBrowser)("a block of code is copied by its button", { timeout: 6
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   await page.goto(`${base}/docs/pagination`);
-  await page.getByRole("button", { name: "Copy" }).first().click();
-  await page.getByRole("button", { name: "Copied" }).waitFor();
+  await page.getByRole("button", { name: 'Copy: { "items": [], "page": 1' }).click();
+  await page.getByRole("status").filter({ hasText: "Copied" }).waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
     '{ "items": [], "page": 1, "page_size": 25, "total": 0 }',
   );
 });
+
+test.skipIf(!hasBrowser)(
+  "text grows with the reader's font, choices are marked not only by colours, and everything is printed",
+  { timeout: 60_000 },
+  async () => {
+    const { openPage, base } = product as Product;
+    const page = await openPage({ width: 320 });
+    const styles = (selector: string, member: string, pseudo = "") =>
+      page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) =>
+        getComputedStyle(one, ${JSON.stringify(pseudo)}).${member})`);
+    await page.goto(`${base}/docs/reference/mailboxes.add`);
+    const tabs = await page.getByRole("tablist").boundingBox();
+    const copy = await page.getByRole("tabpanel").getByRole("button").boundingBox();
+    expect(copy?.y).toBeGreaterThanOrEqual((tabs?.y ?? 0) + (tabs?.height ?? 0));
+    expect(await styles(".tab-list", "overflowX"), "every tab is in sight").toEqual(["visible"]);
+    const lines = ["2px", "0px", "0px", "0px"];
+    expect(await styles(".tab-list button", "borderBottomWidth"), "also in forced colours").toEqual(lines);
+    const [soft] = await styles("#try-note", "color");
+    expect(await styles("#try-token", "color", "::placeholder")).toEqual([soft]);
+
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).fill("mailbox");
+    await page.getByRole("option").first().waitFor();
+    expect((await styles(".finder a", "outlineStyle")).slice(0, 2)).toEqual(["solid", "none"]);
+    await page.keyboard.press("Escape");
+
+    await page.emulateMedia({ media: "print" });
+    expect(new Set(await styles("pre", "whiteSpace"))).toEqual(new Set(["pre-wrap"]));
+    expect(new Set(await styles("aside pre", "maxHeight"))).toEqual(new Set(["none"]));
+    expect(await page.locator("h4").allInnerTexts()).toEqual(["curl", "TypeScript", "Python", "Code mode"]);
+    expect(await page.getByText("import requests").isVisible()).toBe(true);
+    expect(await page.getByText("Idempotency-Key").first().isVisible(), "in closed details").toBe(true);
+  },
+);
+
+test.skipIf(!hasBrowser)(
+  "the keyboard stops only at blocks that scroll, and the table of contents on a wide screen is not collapsed",
+  { timeout: 60_000 },
+  async () => {
+    const { openPage, base } = product as Product;
+    const page = await openPage({ width: 1_280 });
+    await page.goto(`${base}/docs/code-mode`);
+    const blocks = "article :is(pre, .table, .picture)";
+    const wrong = (): Promise<string[]> =>
+      page.evaluate(`[...document.querySelectorAll("${blocks}")].filter((one) =>
+        (one.scrollWidth > one.clientWidth) !== (one.tabIndex === 0 && one.role === "group" && one.ariaLabel !== null))
+        .map((one) => one.textContent.slice(0, 40))`);
+    await expect.poll(wrong).toEqual([]);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await expect.poll(wrong).toEqual([]);
+    await page.setViewportSize({ width: 1_280, height: 700 });
+    expect(await page.locator(".contents summary").isVisible()).toBe(false);
+    expect(await page.locator(".contents").getByText("On this page").locator("visible=true").count()).toBe(1);
+  },
+);
 
 /** One page of each kind: text, tables, pictures, long and short operations, the playground, and an unknown page. */
 const kinds = [
@@ -98,7 +153,7 @@ test.skipIf(!hasBrowser)(
         found.push(...(await findingsOf(page)).map((finding) => `${path} ${width} ${finding}`));
       }
       await page.goto(`${base}/docs/overview`);
-      await page.keyboard.press("/");
+      await page.keyboard.press("Control+k");
       await page.getByRole("combobox", { name: "Search" }).fill("mailbox");
       await page.getByRole("option").first().waitFor();
       found.push(...(await findingsOf(page)).map((finding) => `search ${width} ${finding}`));

@@ -92,6 +92,14 @@ function picture(href: string, file: string, alt: string): string {
 /** A heading of a page. */
 export type Heading = { id: string; depth: number; html: string };
 
+/** A heading with its anchor. The main heading needs no anchor, because the page's address leads to it. */
+function headingHtml({ id, depth, html }: Heading): string {
+  const heading = `<h${depth} id="${id}">${html}</h${depth}>`;
+  if (depth === 1) return `${heading}\n`;
+  const label = escapeHtml(`Link to: ${textOf(html)}`);
+  return `<div class="heading">${heading}<a class="anchor" href="#${id}" aria-label="${label}">#</a></div>\n`;
+}
+
 type Rendered = { html: string; headings: readonly Heading[] };
 
 /**
@@ -144,11 +152,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
         isInLink = false;
         const id = slugOf(unescapeHtml(plain(html)), taken);
         headings.push({ id, depth, html });
-        // The main heading needs no anchor, because the page's address leads to it.
-        const heading = `<h${depth} id="${id}">${html}</h${depth}>`;
-        if (depth === 1) return `${heading}\n`;
-        const label = escapeHtml(`Link to: ${textOf(html)}`);
-        return `<div class="heading">${heading}<a class="anchor" href="#${id}" aria-label="${label}">#</a></div>\n`;
+        return headingHtml({ id, depth, html });
       },
       codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {

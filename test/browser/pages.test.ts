@@ -1,12 +1,32 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { embeddedPublisher, eventsIn } from "../../infra/local/events/event-log.ts";
+import { checkoutPaths } from "../../infra/local/pages/checkout.ts";
+import { eventPaths } from "../../infra/local/pages/events.ts";
+import { registryPaths } from "../../infra/local/pages/registry.ts";
+import { clock } from "../../shared/core/time.ts";
+import { testTable } from "../support/world.ts";
 import { findingsOf, hasBrowser, openProduct, type Product } from "./browser.ts";
 
 let product: Product | undefined;
+const events = mkdtempSync(join(tmpdir(), "hosted-mail-events-"));
 beforeAll(async () => {
-  if (hasBrowser) product = await openProduct();
+  if (!hasBrowser) return;
+  const table = testTable();
+  product = await openProduct([
+    ...eventPaths(events),
+    ...registryPaths({ table, onDelegated: () => undefined }),
+    ...checkoutPaths({ table, webhookSecret: "", now: clock }),
+  ]);
 });
-afterAll(() => product?.close());
+afterAll(async () => {
+  await product?.close();
+  rmSync(events, { recursive: true });
+});
 
 /** A script for the browser. It finds the words that are cut in two, half on one line and half on the next. */
 const cutWords = (selector: string, word: RegExp): string => `(() => {
@@ -60,7 +80,7 @@ test.skipIf(!hasBrowser)("a block of code is copied by its button", { timeout: 6
 });
 
 test.skipIf(!hasBrowser)(
-  "text grows with the reader's font, choices are marked not only by colours, and everything is printed",
+  "choices are marked not only by colours, nothing covers the tabs of a phone, and everything is printed",
   { timeout: 60_000 },
   async () => {
     const { openPage, base } = product as Product;
@@ -90,6 +110,37 @@ test.skipIf(!hasBrowser)(
     expect(await page.locator("h4").allInnerTexts()).toEqual(["curl", "TypeScript", "Python", "Code mode"]);
     expect(await page.getByText("import requests").isVisible()).toBe(true);
     expect(await page.getByText("Idempotency-Key").first().isVisible(), "in closed details").toBe(true);
+  },
+);
+
+/** A script for the browser. It finds the fields whose placeholder does not have the page's colour for notes. */
+const otherPlaceholders = `(() => {
+  document.body.style.color = "var(--soft)";
+  const { color } = getComputedStyle(document.body);
+  const fields = [...document.querySelectorAll("input[placeholder]")];
+  return fields.filter((field) => getComputedStyle(field, "::placeholder").color !== color).map(({ name }) => name);
+})()`;
+
+test.skipIf(!hasBrowser)(
+  "text and placeholders of every page follow the reader's font and the colours of the page, also of local pages",
+  { timeout: 60_000 },
+  async () => {
+    const event = { type: "auth.role_assignment.updated", timestamp: "2026-01-02T03:04:05.000Z", account_id: "a" };
+    const by = { actor: { type: "user", id: "u" }, resource: { type: "thing", id: "t" }, data: {} };
+    await embeddedPublisher(eventsIn(events))([{ id: "e", ...event, ...by }]);
+    const { openPage, base } = product as Product;
+    const page = await openPage({ width: 320 });
+    const found: unknown[] = [];
+    const paths = ["/docs/playground", "/verify", "/_local/events", "/_local/registry", "/_local/checkout/unknown"];
+    for (const path of paths) {
+      await page.goto(base + path);
+      if (await page.evaluate("document.documentElement.scrollWidth > innerWidth")) found.push(`${path} is too wide`);
+      found.push(...(await findingsOf(page)).map((finding) => `${path} ${finding}`));
+      const size = `document.documentElement.style.fontSize = "32px"; getComputedStyle(document.body).fontSize`;
+      expect(await page.evaluate(size), path).toBe(path === "/verify" ? "34px" : "32px");
+      found.push(...(await page.evaluate<string[]>(otherPlaceholders)));
+    }
+    expect(found).toEqual([]);
   },
 );
 

@@ -198,15 +198,14 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
   return parts;
 }
 
-/** One line about the result of the program. For a failed program, the first mistake is in a second line. */
+/** One line about the result of the program. */
 export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; isReplayed: boolean }): string {
-  const { status, complexity_score: score, responses, dry_run, error } = envelope;
+  const { status, complexity_score: score, responses, dry_run } = envelope;
   const count = dry_run ? dry_run.calls.length : responses.filter(({ status }) => status === "completed").length;
   const calls = `${count} ${count === 1 ? "call" : "calls"}${dry_run ? " would run" : ""}`;
   const summary = dry_run ? "Dry run, nothing was changed" : status === "completed" ? "Completed" : "Failed";
   const again = isReplayed ? " · replayed answer" : "";
-  const why = error ? `\n${error.message.split("\n")[0]}` : "";
-  return `${summary} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}${why}`;
+  return `${summary} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
 }
 
 export type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };

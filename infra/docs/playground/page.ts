@@ -55,13 +55,15 @@ const editor = new Editor({
   onFunction: (called) => byId("hint").replaceChildren(...(called ? signatureOf(called) : [])),
 });
 
-function showStatus(text: string, kind = ""): void {
+/** Shows a status. Screen readers also read `heard`. */
+function showStatus(text: string, kind = "", heard = ""): void {
   byId("status").dataset["kind"] = kind;
-  byId("status").textContent = text;
+  byId("status").replaceChildren(text, ...(heard === "" ? [] : [" ", element("span", { className: "heard" }, heard)]));
 }
 
 function showEnvelope(envelope: Envelope, program: string, timing: { ms: number; isReplayed: boolean }): void {
-  showStatus(statusOf(envelope, timing), envelope.status);
+  const [mistake] = envelope.error?.message.split("\n") ?? [];
+  showStatus(statusOf(envelope, timing), envelope.status, mistake);
   byId("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
   // The user may have changed the program since it was sent.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);

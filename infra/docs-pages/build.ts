@@ -64,7 +64,7 @@ const notFound = layOut({
   title: "Page not found",
   part: "none",
   article: `<h1 id="top">This page does not exist</h1>
-<p>Search with <kbd>/</kbd>, start with the <a href="/docs/overview">overview</a>, or look up an operation in the <a href="/docs">reference</a>.</p>`,
+<p>Search with <kbd>Ctrl</kbd>+<kbd>K</kbd>, start with the <a href="/docs/overview">overview</a>, or look up an operation in the <a href="/docs">reference</a>.</p>`,
 });
 
 const playground = (): string =>

@@ -49,7 +49,7 @@ const header = (part: SitePart): string => `<header class="site">
         <a href="/docs/playground"${ariaCurrent(part === "playground")}>Playground</a>
         <a href="/docs/errors">Errors</a>
       </nav>
-      <button type="button" class="find" id="find" hidden aria-haspopup="dialog"><span>Search</span> <kbd>/</kbd></button>
+      <button type="button" class="find" id="find" hidden aria-haspopup="dialog"><span>Search</span> <kbd>Ctrl K</kbd></button>
     </header>`;
 
 const footer = `<footer class="site-end">
@@ -106,7 +106,7 @@ export function contentsOf(headings: readonly Heading[]): string {
   const sections = headings.filter(({ depth }) => depth === 2);
   if (sections.length < fewSections) return "";
   const items = sections.map(({ id, html }) => `<li><a href="#${id}">${withoutLinks(html)}</a></li>`);
-  return `<details class="contents">\n<summary>On this page</summary>\n<nav aria-label="On this page"><ul>\n${items.join("\n")}\n</ul></nav>\n</details>`;
+  return `<details class="contents">\n<summary>On this page</summary>\n<nav aria-label="On this page"><strong>On this page</strong><ul>\n${items.join("\n")}\n</ul></nav>\n</details>`;
 }
 
 type Page = {
@@ -134,6 +134,7 @@ type Page = {
 export function layOut(page: Page): string {
   const { path, title, part, summary, article, aside = "", hasMarkdown = false, scripts = [], styles = [] } = page;
   const nav = navs[part](path);
+  const beside = aside === "" ? "" : `<aside>${aside}</aside>\n`;
   const kind = part === "reference" && aside !== "" ? "operation" : aside === "" ? "plain" : "text";
   return `<!doctype html>
 <html lang="en">
@@ -167,10 +168,10 @@ ${nav}
       </details>
 `
 }      <main id="content" tabindex="-1">
-${aside === "" ? "" : `<aside>${aside}</aside>\n`}<article>
+${kind === "text" ? beside : ""}<article>
 ${article}
 </article>
-      </main>
+${kind === "operation" ? beside : ""}      </main>
     </div>
     ${footer}
   </body>

@@ -85,7 +85,7 @@ export const operatorGroups: readonly Group[] = [
       page("operators-requests", "Requests"),
       page("operators-events", "Events and workers"),
       page("operators-mail", "Mail"),
-      page("operators-billing", "Billing"),
+      page("operators-billing", "Billing for operators"),
     ],
   },
 ];

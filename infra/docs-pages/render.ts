@@ -92,6 +92,14 @@ function picture(href: string, file: string, alt: string): string {
 /** A heading of a page. */
 export type Heading = { id: string; depth: number; html: string };
 
+/** A heading with its anchor. The main heading needs no anchor, because the page's address leads to it. */
+function headingHtml({ id, depth, html }: Heading): string {
+  const heading = `<h${depth} id="${id}">${html}</h${depth}>`;
+  if (depth === 1) return `${heading}\n`;
+  const label = escapeHtml(`Link to: ${textOf(html)}`);
+  return `<div class="heading">${heading}<a class="anchor" href="#${id}" aria-label="${label}">#</a></div>\n`;
+}
+
 type Rendered = { html: string; headings: readonly Heading[] };
 
 /**
@@ -144,9 +152,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
         isInLink = false;
         const id = slugOf(unescapeHtml(plain(html)), taken);
         headings.push({ id, depth, html });
-        // The main heading needs no anchor, because the page's address leads to it.
-        const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
-        return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
+        return headingHtml({ id, depth, html });
       },
       codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
@@ -169,7 +175,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
             })
             .join("")}</tr>`;
         // On a phone, the cells of a row are below each other. Each cell shows the head of its column.
-        const heads = header.length > 2 ? header.map(({ tokens }) => textOf(this.parser.parseInline(tokens))) : [];
+        const heads = header.length > 1 ? header.map(({ tokens }) => textOf(this.parser.parseInline(tokens))) : [];
         const body = rows.map((row) => cells(row, "td", heads)).join("\n");
         return `<div class="table" tabindex="0"><table>\n<thead>${cells(header, "th")}</thead>\n<tbody>\n${body}\n</tbody>\n</table></div>\n`;
       },
@@ -195,9 +201,9 @@ export type Section = { id: string; heading: string; text: string };
 
 /** The sections of a rendered page: one before the first heading of depth 2 or 3, and one for each such heading. */
 export function sectionsOf(html: string): Section[] {
-  const parts = html.split(/(?=<h[23] id=")/);
+  const parts = html.split(/(?=<div class="heading"><h[23])/);
   return parts.map((part) => {
-    const found = /^<h[23] id="([^"]+)">([^]*?)(?: <a class="anchor"[^]*?)?<\/h[23]>/.exec(part);
+    const found = /^<div class="heading"><h[23] id="([^"]+)">([^]*?)<\/h[23]><a[^]*?<\/div>/.exec(part);
     return {
       id: found?.[1] ?? "",
       heading: textOf(found?.[2] ?? ""),

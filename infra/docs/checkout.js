@@ -147,6 +147,8 @@ async function ask() {
 
 byId("again").addEventListener("click", () => {
   asked = 0;
+  // The button disappears, and the focus would be lost.
+  byId("title").focus();
   showMessage(byId("title").textContent, "One moment…", { isWaiting: true });
   void ask();
 });

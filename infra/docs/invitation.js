@@ -204,6 +204,7 @@ async function showInvitation(notice = "", prompt = {}) {
   }
   if (status === "expired") return showResult("This invitation has expired", "Ask for a new one.", true);
   byId("invitation").hidden = false;
+  byId("title").focus();
   showStatus(notice, notice !== "");
   if (sign_in === null) {
     return showStatus("There is no sign-in page here. Accept the invitation with auth.invitations.accept.", true);

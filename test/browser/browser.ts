@@ -51,7 +51,7 @@ export async function openProduct(localPaths: GatewayOptions["localPaths"] = [])
       await Promise.all([page.unrouteAll(), page.context().unrouteAll()]);
       await page.goto("about:blank");
       await page.setViewportSize({ width, height });
-      await page.emulateMedia({ colorScheme });
+      await page.emulateMedia({ colorScheme, media: null });
       return page;
     },
     close: async () => {

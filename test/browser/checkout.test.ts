@@ -53,6 +53,10 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     await page.context().route("https://app.example.com/**", (route) => route.fulfill({ body: "the wallet" }));
 
     await page.goto(base + new URL(body.hosted_page.url).pathname);
+    const placeholder = await page.evaluate(
+      'getComputedStyle(document.querySelector("#number"), "::placeholder").color',
+    );
+    expect(await page.evaluate('getComputedStyle(document.querySelector("h1")).color')).toBe(placeholder);
     const pay = async (number: string) => {
       await page.getByLabel("Card number").fill(number);
       await page.getByLabel("Expiry").fill("12/44");
@@ -153,6 +157,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     await page.getByRole("button", { name: "Check again" }).click();
     await told("One moment…");
     expect(await page.getByRole("button", { name: "Check again" }).isVisible()).toBe(false);
+    expect(await page.evaluate("document.activeElement.id")).toBe("title");
   });
 
   test("the result page is private, and can be read without JavaScript", async () => {

@@ -48,6 +48,14 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     await page.getByRole("button", { name: "Send POST" }).click();
     await page.getByText("The body is not JSON").waitFor();
     expect(asked).toEqual([]);
+    const body = page.getByLabel("Body");
+    const isWrong = async () => [await body.getAttribute("aria-invalid"), await body.getAttribute("aria-describedby")];
+    expect(await isWrong()).toEqual(["true", "try-status"]);
+    expect(await page.evaluate("document.activeElement.id")).toBe("try-body");
+    await body.fill("{}");
+    await page.getByRole("button", { name: "Send POST" }).click();
+    await page.getByText(/^401 .* ms$/).waitFor();
+    expect(await isWrong()).toEqual(["false", ""]);
   });
 
   test("sends a request once if its button is pressed twice, and no body if its field is empty", async () => {
@@ -112,12 +120,20 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     const page = await openPage();
     await page.goto(`${base}/docs/overview`);
     await page.keyboard.press("/");
-    await page.getByRole("combobox", searchBox).fill("reset a password");
+    await page.keyboard.press("Control+k");
+    const words = page.getByRole("combobox", searchBox);
+    expect(await words.inputValue()).toBe("");
+    expect(await words.getAttribute("aria-expanded")).toBe("false");
+    await words.fill("reset a password");
     await page.getByRole("option").nth(1).waitFor();
+    expect(await words.getAttribute("aria-expanded")).toBe("true");
     await page.keyboard.press("ArrowDown");
     expect(await page.getByRole("option", { selected: true }).count()).toBe(1);
     await page.keyboard.press("Escape");
     expect(await page.getByRole("combobox", searchBox).isVisible()).toBe(false);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    expect(await words.isVisible()).toBe(false);
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", searchBox).fill("mailboxes.add");
     await page.getByRole("option", { name: "Create a mailbox" }).first().waitFor();

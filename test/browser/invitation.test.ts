@@ -65,6 +65,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     expect(response?.headers()["content-security-policy"]).toContain(`connect-src 'self' ${base};`);
     expect(response?.headers()["content-security-policy"]).not.toContain("unsafe");
     await heading(page, "Your invitation to Acme Mail");
+    expect(await page.evaluate("document.activeElement.id"), "screen readers read the title").toBe("title");
     expect(page.url()).toBe(`${base}/invitation`);
     const text = await page.locator("main").innerText();
     for (const part of [

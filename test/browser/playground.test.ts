@@ -85,19 +85,50 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect([page.url(), complaints]).toEqual([`${base}/docs/playground`, []]);
   });
 
-  test("takes a slash in a program as text, and opens the search if a slash is typed elsewhere", async () => {
-    const { page } = await openPlayground();
+  test("takes a slash in a program as text, and runs nothing by keys outside the editor and the token", async () => {
+    const { owner } = await newAccount();
+    const { page, asked } = await openPlayground({ user: owner });
     await program(page).press("Control+a");
     await page.keyboard.type("7 // 2");
     expect(await textOf(page)).toBe("7 // 2");
-    await page.getByRole("button", { name: "Run", exact: true }).press("/");
-    await page.getByRole("combobox", { name: "Search" }).waitFor();
+    await page.getByLabel("Example").press("Control+Enter");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).press("Control+Enter");
+    expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
+  });
+
+  test("replaces the program by an example only when a button is pressed", async () => {
+    const { page } = await openPlayground();
+    await page.getByLabel("Example").selectOption("Explain a function");
+    expect(await textOf(page)).toBe("me.get()");
+    await page.getByRole("button", { name: "Insert" }).click();
+    expect(await textOf(page)).toBe('functions.explain(name="mailboxes.add")');
+  });
+
+  test("shows which part has the focus, and what can be pressed", async () => {
+    const { page } = await openPlayground();
+    const style = (of: string, member: string) => page.evaluate(`getComputedStyle(${of}).${member}`);
+    await program(page).focus();
+    expect(await style("editor", "outlineStyle")).toBe("solid");
+    expect(await style('document.getElementById("new-session")', "textDecorationLine")).toBe("underline");
+    await write(page, "");
+    await program(page).pressSequentially("tags.lis");
+    await completions(page).first().waitFor();
+    expect(await style('editor.shadowRoot.querySelector("[aria-selected]")', "outlineStyle")).toBe("solid");
+  });
+
+  test("has no controls without JavaScript", async () => {
+    const context = await product.browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${product.base}/docs/playground`);
+    expect(await page.getByRole("main").getByRole("button").count()).toBe(0);
+    await context.close();
   });
 
   test("sends no text that cannot be a token", async () => {
     const { page, asked } = await openPlayground({ user: { token: "sat_abc…" } });
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await status(page, "This is no access token.");
+    await page.getByText("This is no access token.").waitFor();
     expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
   });
 
@@ -134,7 +165,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     const { page } = await openPlayground({ user: owner });
     await write(page, 'me.get()\nworkspaces.lst(account_id="…")');
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await status(page, "Failed");
+    expect(await status(page, "Failed")).toContain("Did you mean workspaces.list?");
     expect(await page.locator(".error").innerText()).toContain("Did you mean workspaces.list?");
     expect(await page.locator(".error pre").innerText()).toBe('workspaces.lst(account_id="…")\n^');
     expect(await page.locator(".cm-wrong").innerText()).toBe("workspaces.lst");
@@ -229,6 +260,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await program(page).press("Control+Enter");
     await status(page, "There was no answer");
     await page.getByRole("button", { name: "Send the same request again" }).click();
+    expect(await page.evaluate("document.activeElement.id")).toBe("outcome-title");
     expect(await status(page, "Completed")).toContain("replayed answer");
     expect(await names(account)).toEqual(["Sales"]);
     await page.route("**/v1/public/a2a", (route) => route.fulfill({ json: {} }), { times: 1 });
@@ -236,14 +268,18 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await status(page, "There was no answer");
   });
 
-  test("explains that a token is missing or wrong", async () => {
-    const { page } = await openPlayground();
+  test("explains that a token is missing, at its field, or that it is wrong", async () => {
+    const { page } = await openPlayground({ width: 320 });
+    const token = page.getByLabel("Access token");
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await status(page, "Paste an access token first");
+    await page.getByText("Paste an access token first").waitFor();
     expect(await page.evaluate("document.activeElement.id")).toBe("token");
+    expect(await token.getAttribute("aria-invalid")).toBe("true");
+    expect(await token.getAttribute("aria-describedby")).toContain("token-fault");
     await page.keyboard.type("garbage");
     await page.keyboard.press("Control+Enter");
     await status(page, "No valid credential. Paste an access token above");
+    expect(await token.getAttribute("aria-invalid")).toBe("false");
   });
 
   test("offers the demo's tokens if the product runs on the user's own machine", async () => {

@@ -40,7 +40,7 @@ export function familyPage(family: Family): string {
   const more = read.length === 0 ? "" : `\n<p>Read about it: ${read.join(", ")}.</p>`;
   return layOut({
     path: `/docs/reference/${name}`,
-    title,
+    title: `${title} reference`,
     part: "reference",
     summary: description,
     hasMarkdown: true,

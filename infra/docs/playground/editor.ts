@@ -55,6 +55,8 @@ const theme = EditorView.theme({
   ".cm-tooltip-autocomplete ul li[aria-selected]": {
     backgroundColor: "color-mix(in srgb, var(--accent) 20%, transparent)",
     color: "inherit",
+    outline: "2px solid var(--accent)",
+    outlineOffset: "-2px",
   },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "600" },
   ".cm-completionDetail": {
@@ -65,7 +67,7 @@ const theme = EditorView.theme({
     fontStyle: "normal",
   },
   ".cm-tooltip.cm-completionInfo": { padding: "0.4rem 0.6rem", maxWidth: "20rem", fontSize: "0.875rem" },
-  "@media (max-width: 40rem)": { "&": { fontSize: "16px" } },
+  "@media (max-width: 40rem)": { "&": { fontSize: "1rem" } },
 });
 
 type EditorOptions = {

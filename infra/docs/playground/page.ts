@@ -55,13 +55,15 @@ const editor = new Editor({
   onFunction: (called) => byId("hint").replaceChildren(...(called ? signatureOf(called) : [])),
 });
 
-function showStatus(text: string, kind = ""): void {
+/** Shows a status. Screen readers also read `heard`. */
+function showStatus(text: string, kind = "", heard = ""): void {
   byId("status").dataset["kind"] = kind;
-  byId("status").textContent = text;
+  byId("status").replaceChildren(text, ...(heard === "" ? [] : [" ", element("span", { className: "heard" }, heard)]));
 }
 
 function showEnvelope(envelope: Envelope, program: string, timing: { ms: number; isReplayed: boolean }): void {
-  showStatus(statusOf(envelope, timing), envelope.status);
+  const [mistake] = envelope.error?.message.split("\n") ?? [];
+  showStatus(statusOf(envelope, timing), envelope.status, mistake);
   byId("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
   // The user may have changed the program since it was sent.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
@@ -73,8 +75,18 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
  */
 function offerAgain(body: ProgramRequest): void {
   const again = element("button", { type: "button" }, "Send the same request again");
-  again.addEventListener("click", () => void send(body));
+  again.addEventListener("click", () => {
+    // The button disappears, and the focus would be lost.
+    byId("outcome-title").focus();
+    void send(body);
+  });
   byId("outcome").replaceChildren(again);
+}
+
+/** Shows what is wrong with the token, below its field. Empty for a token that can be sent. */
+function showTokenFault(text: string): void {
+  byId("token-fault").textContent = text;
+  byId("token").setAttribute("aria-invalid", String(text !== ""));
 }
 
 let isRunning = false;
@@ -87,12 +99,11 @@ function setRunning(value: boolean): void {
 async function send(body: ProgramRequest): Promise<void> {
   if (isRunning) return;
   // A header can have only visible ASCII characters. A shortened token may have an ellipsis.
-  if (!/^[!-~]+$/.test(token())) {
-    const text = token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.";
-    showStatus(text, "failed");
-    byId("token").focus();
-    return;
-  }
+  const isToken = /^[!-~]+$/.test(token());
+  showTokenFault(
+    isToken ? "" : token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.",
+  );
+  if (!isToken) return byId("token").focus();
   setRunning(true);
   showStatus("Running…");
   byId("outcome").replaceChildren();
@@ -153,7 +164,7 @@ function runByKeys(event: KeyboardEvent): void {
   event.stopPropagation();
   run(event.shiftKey);
 }
-document.addEventListener("keydown", runByKeys, { capture: true });
+for (const id of ["editor", "token"]) byId(id).addEventListener("keydown", runByKeys, { capture: true });
 byId("who").addEventListener("submit", (event) => event.preventDefault());
 byId("show-token").addEventListener("click", () => {
   const isShown = field("token").type === "password";
@@ -166,7 +177,7 @@ byId("new-session").addEventListener("click", () => {
 });
 
 choice("examples").append(...examples.map(([name], index) => new Option(name, String(index))));
-choice("examples").addEventListener("change", () => {
+byId("insert").addEventListener("click", () => {
   const [, code = ""] = examples[Number(choice("examples").value)] ?? [];
   editor.replace(code.replace("NUMBER", String(Date.now() % 1_000_000)));
 });

@@ -15,13 +15,15 @@ const input = element("input", { type: "text", id: "find-words", placeholder: "S
 input.setAttribute("autocomplete", "off");
 input.setAttribute("aria-label", "Search");
 input.setAttribute("role", "combobox");
-input.setAttribute("aria-expanded", "true");
+input.setAttribute("aria-expanded", "false");
 input.setAttribute("aria-controls", "find-results");
 const list = element("div", { id: "find-results", role: "listbox" });
 list.setAttribute("aria-label", "Results");
 const status = element("p", { className: "find-status" });
 status.setAttribute("role", "status");
-const dialog = element("dialog", { className: "finder" }, input, list, status);
+const close = element("button", { type: "button", textContent: "Close" });
+const head = element("div", { className: "find-words" }, input, close);
+const dialog = element("dialog", { className: "finder" }, head, list, status);
 dialog.setAttribute("aria-label", "Search");
 
 let chosen = 0;
@@ -52,6 +54,7 @@ async function showResults(): Promise<void> {
     const results = words === "" ? [] : bestResults(await index, words);
     if (input.value.trim() !== words) return;
     list.replaceChildren(...results.map(optionFor));
+    input.setAttribute("aria-expanded", String(results.length > 0));
     const many = results.length === 1 ? "1 result" : `${results.length} results`;
     status.textContent = words === "" ? "Type a question or a name." : results.length === 0 ? "Nothing found." : many;
     choose(0);
@@ -73,6 +76,7 @@ input.addEventListener("keydown", (event) => {
     (list.children[chosen] as HTMLElement | undefined)?.click();
   }
 });
+close.addEventListener("click", () => dialog.close());
 // A click beside the dialog closes it.
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 

@@ -1,15 +1,19 @@
 import { element } from "../playground/dom.ts";
 import { openStorage } from "./storage.ts";
 
-/** Copies a text, and shows success or failure on the button for two seconds. */
-async function copy(text: string, button: HTMLButtonElement): Promise<void> {
+/** Copies a text. Shows success or failure on the button for two seconds, and tells it to screen readers. */
+async function copy(text: string, button: HTMLButtonElement, heard: HTMLElement): Promise<void> {
+  const show = (shown: string, told = shown): void => {
+    button.textContent = shown;
+    heard.textContent = told;
+  };
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    show("Copied");
   } catch {
-    button.textContent = "Not copied";
+    show("Not copied");
   }
-  setTimeout(() => (button.textContent = "Copy"), 2_000);
+  setTimeout(() => show("Copy", ""), 2_000);
 }
 
 /**
@@ -17,13 +21,36 @@ async function copy(text: string, button: HTMLButtonElement): Promise<void> {
  */
 function addCopyButtons(): void {
   if (!navigator.clipboard) return;
+  const heard = element("p", { className: "heard", role: "status" });
+  document.body.append(heard);
   for (const pre of document.querySelectorAll("main pre")) {
+    const text = (pre.textContent ?? "").trimEnd();
     const button = element("button", { type: "button", textContent: "Copy" });
-    button.addEventListener("click", () => void copy((pre.textContent ?? "").trimEnd(), button));
+    button.ariaLabel = `Copy: ${text.replaceAll(/\s+/g, " ").slice(0, 60)}`;
+    button.addEventListener("click", () => void copy(text, button, heard));
     const wrapper = element("div", { className: "copied" });
     pre.replaceWith(wrapper);
     wrapper.append(pre, button);
   }
+}
+
+const blockNames: Record<string, string> = { PRE: "Code", DIV: "Table", SPAN: "Picture" };
+
+/**
+ * Lets the keyboard stop only at those blocks that scroll, and names them. Without this script, it stops at all blocks.
+ */
+function nameScrolledBlocks(): void {
+  const observer = new ResizeObserver((changes) => {
+    for (const { target } of changes) {
+      const scrolls = target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight;
+      const name = blockNames[target.tagName] ?? "";
+      for (const [attribute, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name })) {
+        if (scrolls) target.setAttribute(attribute, value);
+        else target.removeAttribute(attribute);
+      }
+    }
+  });
+  for (const block of document.querySelectorAll("main :is(pre, .table, .picture)")) observer.observe(block);
 }
 
 const remembered = "language";
@@ -43,7 +70,8 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
     const button = element("button", { type: "button", id: `tab-${number}-${index}`, role: "tab" });
     const heading = panel.querySelector("h4");
     button.textContent = heading?.textContent ?? "";
-    heading?.remove();
+    // On paper, the heading of each panel takes the place of the tabs.
+    if (heading) heading.hidden = true;
     panel.id = `panel-${number}-${index}`;
     panel.role = "tabpanel";
     panel.setAttribute("aria-labelledby", button.id);
@@ -136,18 +164,14 @@ async function openFinder(button: HTMLButtonElement): Promise<void> {
   }
 }
 
-/** Makes the search button, the key `/` and Ctrl-K open the search. */
+/** Makes the search button and Ctrl-K open the search. */
 function addSearch(): void {
   const button = document.querySelector<HTMLButtonElement>("#find");
   if (!button) return;
   button.hidden = false;
   button.addEventListener("click", () => void openFinder(button));
   document.addEventListener("keydown", (event) => {
-    // The editor of the playground is in a shadow root. Only the path of the event names the element inside.
-    const [target] = event.composedPath();
-    const isTyping = target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
-    const hasControl = event.ctrlKey || event.metaKey;
-    const isFind = (event.key === "/" && !isTyping && !hasControl) || (event.key === "k" && hasControl);
+    const isFind = event.key === "k" && (event.ctrlKey || event.metaKey);
     if (!isFind || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     void openFinder(button);
@@ -166,6 +190,7 @@ function showInNav(): void {
 
 addTabs();
 addCopyButtons();
+nameScrolledBlocks();
 addSearch();
 openTarget();
 window.addEventListener("hashchange", openTarget);

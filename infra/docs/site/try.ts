@@ -14,9 +14,28 @@ const accountField = document.querySelector<HTMLInputElement>("#try-path-account
 
 type TriedRequest = { path: string; init: RequestInit };
 
-/**
- * Builds the request from the form. Throws an error with a message for the reader if the token or the body is wrong.
- */
+/** The first mistake in the token or the body, with a message for the reader. */
+function mistakeInForm(): { field: HTMLElement; message: string } | undefined {
+  if (tokenField && !/^[!-~]*$/.test(tokenField.value.trim())) {
+    return { field: tokenField, message: "This is no access token. Paste the whole token." };
+  }
+  if (!bodyField || bodyField.value.trim() === "") return undefined;
+  try {
+    JSON.parse(bodyField.value);
+    return undefined;
+  } catch (error) {
+    return { field: bodyField, message: `The body is not JSON: ${(error as Error).message}` };
+  }
+}
+
+/** Marks a field as wrong or right. The status tells the mistake. */
+function mark(field: HTMLElement, isWrong: boolean): void {
+  const note = field === tokenField ? "try-note" : "";
+  field.setAttribute("aria-invalid", String(isWrong));
+  field.setAttribute("aria-describedby", isWrong ? `${note} try-status`.trim() : note);
+}
+
+/** Builds the request from the form. */
 function formRequest(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();
@@ -30,15 +49,9 @@ function formRequest(filled: HTMLFormElement): TriedRequest {
     else headers.set(name, value);
   }
   const token = tokenField?.value.trim() ?? "";
-  if (!/^[!-~]*$/.test(token)) throw new Error("This is no access token. Paste the whole token.");
   if (token !== "") headers.set("authorization", `Bearer ${token}`);
   const init: RequestInit = { method: filled.dataset["method"] ?? "GET", headers };
   if (bodyField && bodyField.value.trim() !== "") {
-    try {
-      JSON.parse(bodyField.value);
-    } catch (error) {
-      throw new Error(`The body is not JSON: ${(error as Error).message}`, { cause: error });
-    }
     headers.set("content-type", "application/json");
     init.body = bodyField.value;
   }
@@ -70,13 +83,14 @@ const block = (text: string, label: string): HTMLPreElement => {
 };
 
 async function send(filled: HTMLFormElement): Promise<void> {
-  let sent: TriedRequest;
-  try {
-    sent = formRequest(filled);
-  } catch (error) {
-    show((error as Error).message, true);
+  const mistake = mistakeInForm();
+  for (const field of [tokenField, bodyField]) if (field) mark(field, field === mistake?.field);
+  if (mistake) {
+    show(mistake.message, true);
+    mistake.field.focus();
     return;
   }
+  const sent = formRequest(filled);
   if (tokenField) tab.set(storedToken, tokenField.value.trim());
   if (accountField) tab.set(accountKey, accountField.value.trim());
   show("Sending…", false);

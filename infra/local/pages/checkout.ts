@@ -220,7 +220,7 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
     return await show();
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "not_found") throw error;
-    const content = `<div class="wide card"><h2>No such checkout</h2><p>${escapeHtml(notFound().message)}</p></div>`;
+    const content = `<div class="wide card"><h1><strong>No such checkout</strong></h1><p>${escapeHtml(notFound().message)}</p></div>`;
     return payerPage({ status: 404, title: "No such checkout", content });
   }
 }

@@ -49,17 +49,18 @@ async function listEvents(dataDir: string, { page, page_size, type, account_id }
 }
 
 const style = `${colors}
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; }
 nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0.75rem 1.25rem; border-bottom: 1px solid var(--line); }
 nav strong { margin-right: auto; }
 a { color: var(--accent); text-decoration: none; }
-article { max-width: 72rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; overflow-wrap: anywhere; }
+main { max-width: 72rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; overflow-wrap: anywhere; }
 table { width: 100%; border-collapse: collapse; }
-td:nth-child(2) { white-space: nowrap; }
+@media (min-width: 40rem) { td:nth-child(2) { white-space: nowrap; } }
 th, td { padding: 0.45rem 0.75rem 0.45rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 form, .pages { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: end; margin: 1rem 0; }
 input, button { font: inherit; padding: 0.3rem 0.5rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; }
-label { display: grid; }
+label { max-width: 100%; }
+input { display: block; box-sizing: border-box; max-width: 100%; }
 pre { margin: 0.5rem 0; padding: 0.75rem; background: var(--field); white-space: pre-wrap; font-size: 0.85rem; }
 .dead { padding: 0.1rem 1rem; border: 1px solid #c0392b; border-radius: 0.25rem; }
 `;
@@ -82,7 +83,8 @@ const page = (listing: Listing, query: EventsQuery): string => `<!doctype html>
   </head>
   <body>
     <nav><strong>Events on this machine</strong><a href="/docs">Reference</a><a href="/_local/events?format=json">JSON</a></nav>
-    <article>
+    <main>
+      <h1>Events</h1>
       ${deadLetters(listing.dead_letters)}
       <form>
         <label>Type <input name="type" value="${escapeHtml(query.type ?? "")}" /></label>
@@ -91,7 +93,7 @@ const page = (listing: Listing, query: EventsQuery): string => `<!doctype html>
       </form>
       ${listing.items.length === 0 ? "<p>No events match.</p>" : table(listing.items)}
       ${pages(listing, query)}
-    </article>
+    </main>
   </body>
 </html>
 `;

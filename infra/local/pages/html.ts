@@ -12,7 +12,7 @@ export const colors = `
 `;
 
 const style = `${colors}
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; }
 nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0.75rem 1.25rem; border-bottom: 1px solid var(--line); }
 nav strong { margin-right: auto; }
 a { color: var(--accent); }
@@ -25,6 +25,8 @@ form { display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 1rem 0; }
 button { font: inherit; padding: 0.45rem 0.9rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; cursor: pointer; }
 label { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
 input { font: inherit; padding: 0.4rem 0.5rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; }
+input[aria-invalid] { border-color: #c0392b; }
+::placeholder { color: var(--soft); opacity: 1; }
 button:first-child { background: var(--filled); border-color: var(--filled); color: #fff; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 pre { margin: 0.5rem 0; padding: 0.75rem; background: var(--field); white-space: pre-wrap; font-size: 0.85rem; }

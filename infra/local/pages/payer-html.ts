@@ -6,7 +6,7 @@ const style = `${colors}
 :root { --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --bad: #ff8f85; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--field); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0; background: var(--field); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
 a { color: var(--accent); }
 header { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1rem; padding: 0.75rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--paper); font-weight: 600; }
 header span { padding: 0.1rem 0.6rem; border: 1px solid var(--edge); border-radius: 1rem; color: var(--soft); font-size: 0.85rem; font-weight: 400; }
@@ -20,6 +20,7 @@ h2 { margin: 0 0 1rem; font-size: 1.15rem; }
 .fields > .row { grid-column: 1 / -1; }
 label { display: block; margin-bottom: 0.25rem; font-size: 0.9rem; font-weight: 600; }
 input { width: 100%; font: inherit; padding: 0.6rem 0.7rem; border: 1px solid var(--edge); border-radius: 0.35rem; background: var(--paper); color: inherit; }
+::placeholder { color: var(--soft); opacity: 1; }
 input[aria-invalid] { border-color: var(--bad); }
 .fault { margin: 0.3rem 0 0; color: var(--bad); font-size: 0.9rem; }
 button { font: inherit; padding: 0.45rem 0.9rem; border: 1px solid var(--edge); border-radius: 0.35rem; background: var(--paper); color: inherit; cursor: pointer; }

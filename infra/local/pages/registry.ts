@@ -58,20 +58,37 @@ const content = `
   <button>Set</button>
 </form>`;
 
-/** The page of the registry. `notice` is HTML. */
-const registryPage = (status: number, notice = ""): Answer =>
+/** The values of a refused form, and the names of its fields with mistakes. */
+type Refused = { values: URLSearchParams; wrong: readonly unknown[] };
+
+/** The forms of the page. The refused form has its values again, and marks the fields with mistakes. */
+const formsAfter = ({ values, wrong }: Refused): string =>
+  content.replaceAll(/<form method="post"[^]*?<\/form>/g, (form) => {
+    const hasField = (name: string): boolean => form.includes(`name="${name}"`);
+    if (![...values.keys()].every(hasField) || hasField("elsewhere") !== values.has("elsewhere")) return form;
+    return form.replaceAll(/(<input (type="checkbox" )?name="(\w+)".*?) \/>/g, (_, input, isCheckbox, name: string) => {
+      const value = values.get(name) ?? "";
+      const given = value === "" ? "" : isCheckbox ? " checked" : ` value="${escapeHtml(value)}"`;
+      const state = wrong.includes(name) ? ' aria-invalid="true" aria-describedby="told" autofocus' : "";
+      return `${input}${given}${state} />`;
+    });
+  });
+
+/** The page of the registry. `message` is plain text. */
+const registryPage = (status: number, message = "", refused?: Refused): Answer =>
   htmlAnswer(
     status,
     "Registry",
-    `${notice === "" ? "" : `<div role="status"><p>${notice}</p></div>`}
-      ${content}`,
+    `${message === "" ? "" : `<div id="told" role="${status < 400 ? "status" : "alert"}"><p>${escapeHtml(message)}</p></div>`}
+      ${refused ? formsAfter(refused) : content}`,
   );
 
 type Told = { status?: number; message: string; more?: object };
 
 /**
- * Answers a form of the registry's page with the page and the result of `act`. Answers the same input as JSON with
- * JSON. Refuses the form of another site (403), and an input that does not match the schema (422).
+ * Answers a form of the registry's page with the page and the result of `act`. A refused form has its values again.
+ * Answers the same input as JSON with JSON. Refuses the form of another site (403), and an input that does not match
+ * the schema (422).
  */
 export async function formAnswer<T>(
   request: LocalRequest,
@@ -79,11 +96,19 @@ export async function formAnswer<T>(
   fieldsOf: (form: URLSearchParams) => unknown,
   act: (given: T) => Promise<Told>,
 ): Promise<Answer> {
-  const respond = ({ status = 200, message, more }: Told): Answer =>
-    isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
+  const respond = ({ status = 200, message, more }: Told, wrong?: readonly unknown[]): Answer => {
+    if (isJson(request)) return jsonAnswer(status, { message, ...more });
+    if (status < 400 || !wrong) return registryPage(status, message);
+    return registryPage(status, message, { values: new URLSearchParams(request.body.toString()), wrong });
+  };
   if (!isOwnForm(request)) return respond({ status: 403, message: foreignForm });
   const { success, data, error } = schema.safeParse(formOrJson(request, fieldsOf));
-  return respond(success ? await act(data) : { status: 422, message: z.prettifyError(error) });
+  if (success) return respond(await act(data), []);
+  const message = z.prettifyError(error);
+  return respond(
+    { status: 422, message },
+    error.issues.map(({ path: [name] }) => name),
+  );
 }
 
 type Options = { table: Table; onDelegated: () => void };

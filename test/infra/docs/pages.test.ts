@@ -97,6 +97,11 @@ test("every page follows the content security policy, has one main heading, and 
   expect(wrong).toEqual([]);
 });
 
+test("every page has a title of its own", () => {
+  const titles = [...sitePages.values()].map((html) => /<title>(.*)<\/title>/.exec(html)?.[1]);
+  expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
+});
+
 test("every page except the playground also exists as Markdown, and links to its Markdown", () => {
   const pages = [...sitePages].filter(([path]) => path !== "/docs/playground");
   const without = pages.filter(([path, html]) => {
@@ -190,12 +195,12 @@ test.each(documents)("the code in %s parses in its language", (file) => {
 describe("the Markdown of a document", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
-  test("a cell of a table with three columns has the head of its column, which a phone shows before the cell", () => {
+  test("a cell of a table has the head of its column, which a phone shows before the cell", () => {
     const table = (head: string, row: string): string => rendered(`${head}\n|${"---|".repeat(3)}\n${row}`);
     expect(table("| Class | A `minute` | |", "| search | 120 | 1 |")).toContain(
       '<td>search</td><td data-head="A minute">120</td><td>1</td>',
     );
-    expect(rendered("| A | B |\n|---|---|\n| a | b |")).toContain("<td>a</td><td>b</td>");
+    expect(rendered("| A | B |\n|---|---|\n| a | b |")).toContain('<td>a</td><td data-head="B">b</td>');
   });
 
   test("HTML is shown as text", () => {
@@ -229,6 +234,12 @@ describe("the Markdown of a document", () => {
     );
   });
 
+  test("a heading is named only by its text, and its anchor by the heading", () => {
+    expect(rendered("## What `x` is")).toContain(
+      '<h2 id="what-x-is">What <code>x</code> is</h2><a class="anchor" href="#what-x-is" aria-label="Link to: What x is">',
+    );
+  });
+
   test("a title is shown as text", () => {
     const page = layOut({ path: "/docs/x", title: "<b>", part: "docs", article: "" });
     expect(page).not.toContain("<b>");
@@ -254,7 +265,7 @@ describe("the Markdown of a document", () => {
 
   test("has sections that begin at the headings", () => {
     expect(sectionsOf(rendered("# A\n\nOne.\n\n## `b` c\n\nTwo.\n\n### D\n\nThree."))).toEqual([
-      { id: "", heading: "", text: "A # One.".replace(" #", "") },
+      { id: "", heading: "", text: "A One." },
       { id: "b-c", heading: "b c", text: "Two." },
       { id: "d", heading: "D", text: "Three." },
     ]);

@@ -32,6 +32,7 @@ test.each([...operations.values()])(
     const html = contentOf(`docs/reference/${id}.html`);
     const markdown = contentOf(`docs/reference/${id}.md`);
     expect(html).toContain(`<h1 id="top">${escapeHtml(summary)}</h1>`);
+    expect(html.indexOf("<aside>"), "the samples are read after the text").toBeGreaterThan(html.indexOf("</article>"));
     expect(html.replaceAll("<wbr />", "")).toContain(`${method}</span> <code>${escapeHtml(path)}</code>`);
     expect(markdown).toContain(`# ${summary}\n\n\`${method} ${path}\``);
     for (const page of [html, markdown]) {

@@ -114,6 +114,21 @@ test("the page refuses a body that is no JSON, and a form from another site", as
   expect((await send("POST", { type: json, body: "{}", headers })).status).toBe(403);
 });
 
+test("the page shows a refused form again with its values, and marks the field with the mistake", async () => {
+  const form = new URLSearchParams({ name: "no name", elsewhere: "true", auth_code: "a&b", locked: "on" });
+  const { text } = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });
+  expect(text).toContain('role="alert"');
+  expect(text).toContain('name="auth_code" placeholder="a random one" value="a&amp;b"');
+  expect(text).toContain('name="locked" checked');
+  expect(text.match(/<input [^>]*value="no name"[^>]*>/g)).toEqual([
+    '<input name="name" required placeholder="example.com" value="no name" aria-invalid="true" aria-describedby="told" autofocus />',
+  ]);
+  const missing = new URLSearchParams({ name: uniqueName(), nameservers: "" });
+  const refused = await send("POST", { type: "application/x-www-form-urlencoded", body: String(missing) });
+  expect([refused.status, refused.text]).toEqual([409, expect.stringContaining(`value="${missing.get("name")}"`)]);
+  expect((await send("GET")).text).not.toContain('aria-invalid="true"');
+});
+
 test("the page escapes the texts of a request", async () => {
   expect((await send("GET")).text).toContain("<form");
   const form = new URLSearchParams({ name: "<script>alert(1)</script>.com" });

@@ -84,12 +84,13 @@ export const isReceiverFault = ({ error }: DeliveryAttempt): boolean => error !=
 const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
 
 /*
- * The last success of a webhook, and the time since which the webhook is failing. The item is written when the state
- * changes, and otherwise at most once a minute. If two attempts end at the same time, the last write wins. The next
- * attempt corrects a wrong state.
+ * Each webhook has one item with its last success and the time since which it is failing. The item is written when the
+ * state changes, and otherwise at most once a minute. If two attempts end at the same time, the last write wins. The
+ * next attempt corrects a wrong state.
  */
-/** The key of a webhook's last success. */
-export const successKey = (accountId: string, webhookId: string): Key => ({
+
+/** The key of this item. */
+export const outcomeKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `WEBHOOK_SUCCESS#${webhookId}`,
 });
@@ -101,17 +102,17 @@ const noteIntervalMs = 60_000;
  */
 const outcomeKeptSeconds = 40 * 86_400;
 
-const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
+const Outcome = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
 type WebhookRef = { account_id: string; webhook_id: string };
 
 const readOutcome = (table: Reader, { account_id, webhook_id }: WebhookRef) =>
-  table.get(successKey(account_id, webhook_id), Success);
+  table.get(outcomeKey(account_id, webhook_id), Outcome);
 
 const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + outcomeKeptSeconds;
 
 /** The write that records a success of a webhook, and ends its failing state. */
 export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date): Write => ({
-  update: successKey(account_id, webhook_id),
+  update: outcomeKey(account_id, webhook_id),
   set: { last_success_at: now.toISOString(), ttl: ttlFrom(now) },
   remove: ["failing_since"],
 });
@@ -127,18 +128,18 @@ export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date):
 /** When a webhook was last enabled. Version 0.1.0 did not store this time, but only when the webhook last changed. */
 const enabledAt = ({ enabled_at, updated_at }: StoredWebhook): string => enabled_at ?? updated_at;
 
-/** Records that a webhook is failing, unless that is recorded already since the webhook was last enabled. */
+/** Records that a webhook is failing. Does nothing if this was recorded already after the webhook was last enabled. */
 export async function noteFailure(table: Table, webhook: StoredWebhook, now: Date): Promise<void> {
   const { account_id, id } = webhook;
   const outcome = await readOutcome(table, { account_id, webhook_id: id });
   if (outcome?.failing_since !== undefined && outcome.failing_since >= enabledAt(webhook)) return;
-  const update = successKey(account_id, id);
+  const update = outcomeKey(account_id, id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
 /** The ids of the webhooks that are recorded as failing. `webhooks` must not contain a webhook twice. */
 export async function failingAmong(table: Reader, webhooks: readonly WebhookRef[]): Promise<Set<string>> {
-  const rows = await table.getMany(webhooks.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
+  const rows = await table.getMany(webhooks.map(({ account_id, webhook_id }) => outcomeKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
   return new Set(webhooks.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
 }
@@ -148,15 +149,15 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
   recorder({ table, accountId, author: systemAuthor("webhooks.deliver", "webhooks"), now });
 
 /**
- * Whether a failed attempt disables its webhook as failing:
+ * Whether a failed attempt disables its webhook with the reason `failing`. It does in two cases:
  * - if it was the last attempt of the delivery, and the receiver has accepted nothing since the delivery was created
- * - if the webhook has been failing for as long as a delivery is retried. Few deliveries of a failing webhook are
- *   tried, so if it has many events, no delivery reaches its last attempt in time. Failures from before the webhook was
- *   enabled do not count.
+ * - if the webhook has been failing for as long as a delivery is retried. The sweep tries only a few deliveries of a
+ *   failing webhook. If the webhook has many events, each delivery is tried too rarely to reach its last attempt in
+ *   that time. Failures from before the webhook was enabled do not count.
  */
 function isOverdue(
   { status, created_at }: StoredDelivery,
-  { failing_since, last_success_at = "" }: z.output<typeof Success>,
+  { failing_since, last_success_at = "" }: z.output<typeof Outcome>,
   webhook: StoredWebhook,
   now: Date,
 ): boolean {

@@ -5,7 +5,7 @@ import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
-import { successKey } from "./outcome.ts";
+import { outcomeKey } from "./outcome.ts";
 import type { WebhookServices } from "./services.ts";
 import { mintSecret } from "./signing.ts";
 import { requireToSee } from "./subscription.ts";
@@ -121,7 +121,7 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
     const row = { if: { id, version: webhook.version } };
     return {
       value: undefined,
-      writes: [...removeRows(state, [ordinal], row), { delete: successKey(accountId, id) }],
+      writes: [...removeRows(state, [ordinal], row), { delete: outcomeKey(accountId, id) }],
       changes: [change(webhookKind, "deleted", id, { before: webhook })],
     };
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
-import { successKey } from "../../../shared/webhooks/outcome.ts";
+import { outcomeKey } from "../../../shared/webhooks/outcome.ts";
 import { sweep } from "../../../shared/webhooks/sweep.ts";
 import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
@@ -60,7 +60,7 @@ test("the time at which a webhook began to fail is written once, and is removed 
   const { url } = await keepingReceiver((count) => ({ status: count === 2 || count === 5 ? 204 : 500 }));
   const { id } = await scene.subscribe(url);
   const since = async () =>
-    (await scene.work.table.getMany([successKey(scene.accountId, id)])).map((row) => row?.["failing_since"]);
+    (await scene.work.table.getMany([outcomeKey(scene.accountId, id)])).map((row) => row?.["failing_since"]);
   const begun = scene.work.now().toISOString();
   await dispatch(scene.event(), scene.work);
   expect(await since()).toEqual([begun]);

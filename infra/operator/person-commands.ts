@@ -10,6 +10,7 @@ import { clock } from "../../shared/core/time.ts";
 import { readHolder } from "../../shared/domains/holder.ts";
 import { mailboxesByIds } from "../../shared/mail/mailboxes/lookup.ts";
 import { addressKey, StoredAddress } from "../../shared/mail/mailboxes/mailbox.ts";
+import { rowsInPartition } from "../../shared/table/reads.ts";
 import type { Reader, Table } from "../../shared/table/table.ts";
 import type { Item, Write } from "../../shared/table/writes.ts";
 import type { Command } from "./commands.ts";
@@ -23,20 +24,6 @@ import {
   ownAddresses,
   ownAddressMembers,
 } from "./person-rows.ts";
-
-const pageSize = 500;
-
-/** Yields all rows of a partition. Reads one page after another. */
-async function* rowsIn(table: Reader, partition: string): AsyncGenerator<Item> {
-  let from = " ";
-  for (;;) {
-    const rows = await table.between(partition, from, "\u{10FFFF}", { limit: pageSize });
-    yield* rows.filter(({ SK }) => SK > from);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < pageSize) return;
-    from = last.SK;
-  }
-}
 
 const partitionOf = (accountId: string): string => `ACCOUNT#${accountId}`;
 
@@ -63,14 +50,14 @@ async function findPerson(table: Table, ids: readonly string[], { user, email }:
   if (user === undefined && email === undefined) throw new Error("Give --user or --email.");
   const emails = new Set(email === undefined ? [] : spellingsOf(email));
   for (const id of user === undefined ? [] : ids)
-    for await (const row of rowsIn(table, partitionOf(id)))
+    for await (const row of rowsInPartition(table, partitionOf(id)))
       for (const address of ownAddresses(row, user).flatMap(spellingsOf)) emails.add(address);
   return { userId: user, emails };
 }
 
 /** Yields the rows of an account that name the person. */
 async function* rowsAbout(table: Reader, accountId: string, person: DataSubject): AsyncGenerator<Item> {
-  for await (const row of rowsIn(table, partitionOf(accountId)))
+  for await (const row of rowsInPartition(table, partitionOf(accountId)))
     if (namingMembers(row, person) !== undefined) yield row;
 }
 
@@ -140,7 +127,7 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
   const own: Record<string, unknown>[] = [];
   // The user's rows outside the accounts name all accounts of the user.
   if (person.userId !== undefined && options["account"] === undefined)
-    for await (const row of rowsIn(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
+    for await (const row of rowsInPartition(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
   return {
     user_id: person.userId ?? null,
     emails: [...person.emails],

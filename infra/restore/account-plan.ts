@@ -9,6 +9,7 @@ import { holderKey, StoredDomain } from "../../shared/domains/domain.ts";
 import { StoredHolder } from "../../shared/domains/holder.ts";
 import { planFormerAccess } from "../../shared/grants/holders.ts";
 import { StoredProof, tokenKey as proofTokenKey } from "../../shared/mail/forwarding/proof.ts";
+import { rowsInPartition } from "../../shared/table/reads.ts";
 import type { Reader } from "../../shared/table/table.ts";
 import { anyItem, type Item, type Key, type Write } from "../../shared/table/writes.ts";
 import { ruleOf } from "./account-rules.ts";
@@ -30,19 +31,6 @@ export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains
 /** The domains of the account by id: in `past` at the restored time, and in `live` now. */
 type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
 
-const pageSize = 1_000;
-
-/** Yields the rows of a partition in the order of their sort keys. */
-async function* partitionRows(table: Reader, partition: string): AsyncGenerator<Item> {
-  for (let from = "!"; ;) {
-    const page = await table.between(partition, from, "\uffff", { limit: pageSize });
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    from = `${last.SK}\u0001`;
-  }
-}
-
 /** DynamoDB orders sort keys by their bytes in UTF-8. */
 const compareKeys = (a: Item, b: Item): number => Buffer.compare(Buffer.from(a.SK), Buffer.from(b.SK));
 
@@ -51,7 +39,7 @@ type Pair = { past: Item | undefined; live: Item | undefined };
 /** Yields the rows of the account's partition in both tables. Rows with the same key are a pair. */
 async function* pairsOf({ past, live, accountId }: Restore): AsyncGenerator<Pair> {
   const partition = `ACCOUNT#${accountId}`;
-  const [pasts, lives] = [partitionRows(past, partition), partitionRows(live, partition)];
+  const [pasts, lives] = [rowsInPartition(past, partition), rowsInPartition(live, partition)];
   let [one, other] = [await pasts.next(), await lives.next()];
   while (!one.done || !other.done) {
     const order = one.done ? 1 : other.done ? -1 : compareKeys(one.value, other.value);

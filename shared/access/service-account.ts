@@ -15,6 +15,7 @@ import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../gr
 import type { Context } from "../http/route.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
+import type { Range } from "../table/reads.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { ownershipIn, permissionsOfServiceAccount, requireToHold } from "./escalation.ts";
@@ -227,7 +228,7 @@ export async function createServiceAccount(
 }
 
 /** The range of the service accounts of an account. */
-export const serviceAccountRange = (accountId: string): { partition: string; from: string; to: string } => ({
+export const serviceAccountRange = (accountId: string): Range => ({
   partition: serviceAccountKey(accountId, "").PK,
   from: serviceAccountKey(accountId, "").SK,
   to: serviceAccountKey(accountId, "~").SK,

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
+import type { Range } from "../table/reads.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";
@@ -152,7 +153,7 @@ export async function listStock(
 export const optionsRange = { partition: stock, from: "OPTION#", to: "OPTION#~" };
 
 /** The range of the free addresses of an option, or of all options. */
-export function freeRange(optionId?: string): { partition: string; from: string; to: string } {
+export function freeRange(optionId?: string): Range {
   const from = optionId === undefined ? "FREE#" : freeKey(optionId, "").SK;
   return { partition: stock, from, to: `${from}~` };
 }

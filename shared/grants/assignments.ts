@@ -10,6 +10,7 @@ import { invalidAt, notFound } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import { dueWrite, type Queue } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
+import type { Range } from "../table/reads.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { type Assignment, StoredAssignment, assignmentChange, endChange, endedAssignment } from "./assignment.ts";
@@ -343,7 +344,7 @@ export async function listAssignments(
 const AssignmentPointer = z.object({ assignment_id: z.string() });
 
 /** The range that `assignmentsOn` reads. */
-function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
+function assignmentsRange(accountId: string, scope: Scope): Range {
   const { PK, SK } = scopedKey(accountId, scope);
   return { partition: PK, from: SK, to: `${SK}~` };
 }

@@ -17,6 +17,7 @@ import {
 } from "./journal-keys.ts";
 import { readAgain } from "./read-again.ts";
 import type { Ahead } from "./read-ahead.ts";
+import type { Range } from "./reads.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -188,7 +189,7 @@ function spanOf({ retentionDays }: Journal, { since, until }: Pick<ReadOptions, 
 }
 
 /** The counters of the months of a span. */
-const countersOf = (journal: Journal, { fromMs, untilMs }: Span): { partition: string; from: string; to: string } => ({
+const countersOf = (journal: Journal, { fromMs, untilMs }: Span): Range => ({
   partition: journal.partition,
   from: counterKey(journal, monthOf(fromMs), 0).SK,
   to: counterKey(journal, monthOf(untilMs - 1), shards).SK,

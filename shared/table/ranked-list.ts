@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Order } from "../core/page.ts";
 import { readAgain } from "./read-again.ts";
 import type { Ahead } from "./read-ahead.ts";
+import type { Range } from "./reads.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -150,7 +151,7 @@ export const rowKey = (list: List, ordinal: number): Key => ({
 });
 
 /** The range of all rows of a list, for a list that is short enough to be read as a whole. */
-export const rangeOfRows = (list: List): { partition: string; from: string; to: string } => ({
+export const rangeOfRows = (list: List): Range => ({
   partition: list.partition,
   from: rowKey(list, 0).SK,
   to: rowKey(list, lastOrdinal).SK,

@@ -1,9 +1,6 @@
-import type { RangeOptions } from "./reads.ts";
+import type { Range, RangeOptions } from "./reads.ts";
 import type { Reader, Table } from "./table.ts";
 import { type Item, type Key, keyText } from "./writes.ts";
-
-/** The sort keys of a partition from `from` to `to`, both included. */
-type Range = { partition: string; from: string; to: string };
 
 /** The most rows of a range that are read ahead. A caller who is not authorized yet must not cause larger reads. */
 const mostRows = 200;

@@ -8,6 +8,9 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** How much of a range of sort keys to read, and from which end. */
 export type RangeOptions = { limit?: number; newestFirst?: boolean };
 
+/** The sort keys of a partition from `from` to `to`, both included. */
+export type Range = { partition: string; from: string; to: string };
+
 const callOptions = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
 
 /** `Reader.get`, or `Reader.glimpse` without `ConsistentRead`. */
@@ -81,4 +84,26 @@ export async function between(
     start = answer.LastEvaluatedKey;
   } while (start && items.length < limit);
   return items;
+}
+
+type Ranges = { between: (partition: string, from: string, to: string, options?: RangeOptions) => Promise<Item[]> };
+
+/**
+ * The rows of a range in the order of their sort keys, in pages of up to `pageSize` rows. Rows may be added or deleted
+ * meanwhile.
+ */
+export async function* pagesOf(table: Ranges, { partition, from, to }: Range, pageSize = 500): AsyncGenerator<Item[]> {
+  for (let start = from; ;) {
+    const page = await table.between(partition, start, to, { limit: pageSize });
+    if (page.length > 0) yield page;
+    const last = page.at(-1);
+    if (!last || page.length < pageSize) return;
+    // Sort keys have no control characters, so this is before the next row.
+    start = `${last.SK}\u0001`;
+  }
+}
+
+/** All rows of a partition in the order of their sort keys. Rows may be added or deleted meanwhile. */
+export async function* rowsInPartition(table: Ranges, partition: string): AsyncGenerator<Item> {
+  for await (const page of pagesOf(table, { partition, from: " ", to: "\u{10FFFF}" })) yield* page;
 }

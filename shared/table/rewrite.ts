@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { readAgain } from "./read-again.ts";
+import { pagesOf, type Range } from "./reads.ts";
 import type { Table } from "./table.ts";
 import type { Item } from "./writes.ts";
 
@@ -12,23 +13,12 @@ const Versioned = z.object({ version: z.int() });
  */
 type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
 
-const pageSize = 500;
-
-/** A range of a partition's sort keys, both ends included. */
-type Range = { partition: string; from: string; to: string };
-
 /**
  * Adds the missing members to the rows of a range. All writers of these rows must compare and raise `version`, as this
  * function does: if a row changes meanwhile, it is read again. The other members stay as they are.
  */
 export async function rewriteRows(table: Table, range: Range, missingIn: MissingMembers): Promise<void> {
-  const { partition, to } = range;
-  for (let from: string | undefined = range.from; from !== undefined;) {
-    const rows: Item[] = await table.between(partition, from, to, { limit: pageSize });
-    for (const row of rows) await rewriteRow(table, row, missingIn);
-    // `!` sorts before all characters of keys, so the next page begins after this row.
-    from = rows.length < pageSize ? undefined : `${rows.at(-1)?.SK}!`;
-  }
+  for await (const page of pagesOf(table, range)) for (const row of page) await rewriteRow(table, row, missingIn);
 }
 
 async function rewriteRow(table: Table, row: Item, missingIn: MissingMembers): Promise<void> {

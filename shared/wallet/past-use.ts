@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Day, dayMs, dayOf, startOf, Timestamp } from "../core/time.ts";
+import type { Range } from "../table/reads.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "./state.ts";
@@ -49,7 +50,7 @@ export async function pastMailboxWrites(
 }
 
 /** The range that `readPastMailboxes` reads. */
-export const rangeOfPastMailboxes = (accountId: string, from: Day): { partition: string; from: string; to: string } => {
+export const rangeOfPastMailboxes = (accountId: string, from: Day): Range => {
   const [first, last] = [mailboxesKey(accountId, from), mailboxesKey(accountId, noDay)];
   return { partition: first.PK, from: first.SK, to: last.SK };
 };

@@ -102,11 +102,11 @@ const noteIntervalMs = 60_000;
  */
 const outcomeKeptSeconds = 40 * 86_400;
 
-const Outcome = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
+const StoredOutcome = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
 type WebhookRef = { account_id: string; webhook_id: string };
 
 const readOutcome = (table: Reader, { account_id, webhook_id }: WebhookRef) =>
-  table.get(outcomeKey(account_id, webhook_id), Outcome);
+  table.get(outcomeKey(account_id, webhook_id), StoredOutcome);
 
 const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + outcomeKeptSeconds;
 
@@ -157,7 +157,7 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
  */
 function isOverdue(
   { status, created_at }: StoredDelivery,
-  { failing_since, last_success_at = "" }: z.output<typeof Outcome>,
+  { failing_since, last_success_at = "" }: z.output<typeof StoredOutcome>,
   webhook: StoredWebhook,
   now: Date,
 ): boolean {

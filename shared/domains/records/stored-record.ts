@@ -4,6 +4,7 @@ import { defineKind } from "../../changes/kind.ts";
 import { Timestamp } from "../../core/time.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
+import type { Range } from "../../table/reads.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
 import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
@@ -126,7 +127,7 @@ export function recordsRange(
   accountId: string,
   domainId: string,
   ...only: [] | [name: string] | [name: string, type: string]
-): { partition: string; from: string; to: string } {
+): Range {
   const { PK, SK } = ofDomain(accountId, domainId, ...only);
   return { partition: PK, from: `${SK}#`, to: `${SK}#~` };
 }

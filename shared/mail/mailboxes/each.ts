@@ -4,9 +4,9 @@ import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { visibleDomains } from "../../domains/list.ts";
-import { rowKey, type List } from "../../table/ranked-list.ts";
+import { rangeOfRows, type List } from "../../table/ranked-list.ts";
+import { pagesOf } from "../../table/reads.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Item } from "../../table/writes.ts";
 import type { FoundMailbox } from "./find.ts";
 import type { MailboxFilter } from "./list.ts";
 import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
@@ -15,21 +15,9 @@ import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 const chunk = 250;
-const lastOrdinal = 2 ** 33;
 
-/** The rows of a list in order, one chunk at a time. Rows may be added or deleted meanwhile. */
-async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
-  let from = rowKey(list, 0).SK;
-  const to = rowKey(list, lastOrdinal).SK;
-  for (let isFirst = true; ; isFirst = false) {
-    const rows = await table.between(list.partition, from, to, { limit: chunk });
-    const fresh = isFirst ? rows : rows.filter(({ SK }) => SK > from);
-    if (fresh.length > 0) yield fresh;
-    const last = rows.at(-1);
-    if (!last || rows.length < chunk) return;
-    from = last.SK;
-  }
-}
+/** The rows of a list in order, one chunk at a time. */
+const rowsOf = (table: Reader, list: List) => pagesOf(table, rangeOfRows(list), chunk);
 
 async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): Source {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {

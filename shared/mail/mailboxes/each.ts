@@ -31,7 +31,7 @@ async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
   }
 }
 
-async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): Source {
+async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): MailboxSource {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
     yield await mailboxesReferred(table, accountId, rows);
   }
@@ -48,7 +48,7 @@ const tooManyDomains = (): InvalidInput =>
     "too_broad",
   );
 
-type Source = AsyncGenerator<StoredMailbox[]>;
+type MailboxSource = AsyncGenerator<StoredMailbox[]>;
 
 /**
  * The mailboxes of the account, or of the domain or workspace of the filter, as sources that can be read at the same
@@ -59,7 +59,7 @@ async function sourcesOf(
   accountId: string,
   { domain: ref, workspace_id }: MailboxFilter,
   exporter: Exporter,
-): Promise<Source[]> {
+): Promise<MailboxSource[]> {
   const { table, permissions } = exporter;
   const isAll = covers(permissions, "mailbox.export", []);
   if (ref === undefined && workspace_id === undefined && isAll) return [inAccount(table, accountId)];
@@ -76,12 +76,16 @@ async function sourcesOf(
   return isAll ? whole : [...whole, single(accountId, isWanted, exporter)];
 }
 
-async function* inAccount(table: Reader, accountId: string): Source {
+async function* inAccount(table: Reader, accountId: string): MailboxSource {
   for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
 }
 
 /** The mailboxes for which the principal has a direct grant and no wider grant. */
-async function* single(accountId: string, isWanted: (found: FoundMailbox) => boolean, exporter: Exporter): Source {
+async function* single(
+  accountId: string,
+  isWanted: (found: FoundMailbox) => boolean,
+  exporter: Exporter,
+): MailboxSource {
   const named = await mailboxesNamed(accountId, "mailbox.export", exporter);
   yield* groups(
     chunk,
@@ -101,7 +105,7 @@ export async function* eachMailbox(
   { search, status, ...where }: MailboxFilter,
   exporter: Exporter,
 ): AsyncGenerator<Mailbox[]> {
-  async function* viewsIn(source: Source): AsyncGenerator<Mailbox[]> {
+  async function* viewsIn(source: MailboxSource): AsyncGenerator<Mailbox[]> {
     for await (const mailboxes of source) {
       const aliases = new Map(mailboxes.map((mailbox) => [mailbox.id, mailbox.aliases]));
       const isWanted = (view: Mailbox): boolean =>

@@ -101,7 +101,7 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
 type Dropped = "gone" | "missing" | { restDueAt: string };
 
 /** The time after which the worker deletes the rest, in milliseconds. No request runs this long. */
-const graceMs = 120_000;
+const restAfterMs = 120_000;
 
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<Dropped> {
   const { table, commit, now } = context;
@@ -123,7 +123,7 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
       planAccess(accountId, id, context),
     ]);
-    const restDueAt = later(now(), graceMs);
+    const restDueAt = later(now(), restAfterMs);
     const rest = isAll ? [] : [dueWrite(domainQueue, restSubject(accountId, id), restDueAt)];
     return {
       value: isAll ? "gone" : { restDueAt },

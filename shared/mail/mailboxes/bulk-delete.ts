@@ -128,12 +128,12 @@ export async function previewDeletion(
   const candidates = await candidatesAmong(refs, { accountId, context, deleted: [], failed });
   const nameOf = ({ found }: Candidate): string => {
     const isSeen = covers(context.permissions, "mailbox.view", scopesOfMailbox(found));
-    return isSeen ? addressOf(found) : found.mailbox.id;
+    return isSeen ? primaryAddressOf(found) : found.mailbox.id;
   };
   return { deleted: candidates.map(nameOf), failed };
 }
 
-const addressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
+const primaryAddressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
 
 /**
  * Requires `mailbox.delete` on all mailboxes that a request deleted, also on those that were restored since. Throws 403
@@ -231,7 +231,7 @@ async function mailboxesByRefs(
 const deletedOf = ({ index, found }: Candidate): Done => ({
   index,
   mailbox_id: found.mailbox.id,
-  address: addressOf(found),
+  address: primaryAddressOf(found),
 });
 
 /**

@@ -19,7 +19,7 @@ const chunk = 250;
 /** The rows of a list in order, one chunk at a time. */
 const rowsOf = (table: Reader, list: List) => pagesOf(table, rangeOfRows(list), chunk);
 
-async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): Source {
+async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): MailboxSource {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
     yield await mailboxesReferred(table, accountId, rows);
   }
@@ -36,7 +36,7 @@ const tooManyDomains = (): InvalidInput =>
     "too_broad",
   );
 
-type Source = AsyncGenerator<StoredMailbox[]>;
+type MailboxSource = AsyncGenerator<StoredMailbox[]>;
 
 /**
  * The mailboxes of the account, or of the domain or workspace of the filter, as sources that can be read at the same
@@ -47,7 +47,7 @@ async function sourcesOf(
   accountId: string,
   { domain: ref, workspace_id }: MailboxFilter,
   exporter: Exporter,
-): Promise<Source[]> {
+): Promise<MailboxSource[]> {
   const { table, permissions } = exporter;
   const isAll = covers(permissions, "mailbox.export", []);
   if (ref === undefined && workspace_id === undefined && isAll) return [inAccount(table, accountId)];
@@ -64,12 +64,16 @@ async function sourcesOf(
   return isAll ? whole : [...whole, single(accountId, isWanted, exporter)];
 }
 
-async function* inAccount(table: Reader, accountId: string): Source {
+async function* inAccount(table: Reader, accountId: string): MailboxSource {
   for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
 }
 
 /** The mailboxes for which the principal has a direct grant and no wider grant. */
-async function* single(accountId: string, isWanted: (found: FoundMailbox) => boolean, exporter: Exporter): Source {
+async function* single(
+  accountId: string,
+  isWanted: (found: FoundMailbox) => boolean,
+  exporter: Exporter,
+): MailboxSource {
   const named = await mailboxesNamed(accountId, "mailbox.export", exporter);
   yield* groups(
     chunk,
@@ -89,7 +93,7 @@ export async function* eachMailbox(
   { search, status, ...where }: MailboxFilter,
   exporter: Exporter,
 ): AsyncGenerator<Mailbox[]> {
-  async function* viewsIn(source: Source): AsyncGenerator<Mailbox[]> {
+  async function* viewsIn(source: MailboxSource): AsyncGenerator<Mailbox[]> {
     for await (const mailboxes of source) {
       const aliases = new Map(mailboxes.map((mailbox) => [mailbox.id, mailbox.aliases]));
       const isWanted = (view: Mailbox): boolean =>

@@ -196,14 +196,14 @@ export const mostRuns = 3;
 const runMs = 900_000;
 
 /** Whether the last run of an export must have died. */
-function isLost({ status, runs = 0, run_started_at }: StoredExport, now: Date): boolean {
+function isLastRunDead({ status, runs = 0, run_started_at }: StoredExport, now: Date): boolean {
   if (status === "done" || runs < mostRuns || run_started_at === undefined) return false;
   return later(new Date(run_started_at), runMs) <= now.toISOString();
 }
 
 const exportView = (stored: StoredExport, now: Date) => {
   const { id, row_count, created_at, finished_at, expires_at } = stored;
-  const status = isLost(stored, now) ? ("failed" as const) : stored.status;
+  const status = isLastRunDead(stored, now) ? ("failed" as const) : stored.status;
   return { id, status, row_count, created_at, finished_at, expires_at };
 };
 

@@ -119,7 +119,8 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
 }
 
 /**
- * The scope with the scopes that contain it. Undefined if its resource was deleted, because a grant on it gives nothing.
+ * The scope with the scopes that contain it. Undefined if its resource was deleted, because a grant on it gives
+ * nothing.
  * But a mailbox can be restored, and then the grant is valid again. So a deleted mailbox has scopes.
  */
 async function scopesOf(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {

@@ -123,7 +123,8 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
  * - the permissions of a principal in an account. The guess is the permissions of the seen access record under three
  *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
  *   seen as a super admin. In all other cases the guess is all permissions;
- * - the keys of the items that authorization will probably read besides the access record. `looksFurther` is the route's.
+ * - the keys of the items that authorization will probably read besides the access record. `looksFurther` is
+ *   the member of the route.
  */
 export function expectedStanding(
   seen: Seen,

@@ -262,8 +262,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
-   * Whether `run`, `preview` or `checkRepeat` looks at permissions of the caller besides the capability on the resource.
-   * A super admin then has all permissions, also if another grant of the super admin is enough to call the route. For
+   * Whether `run`, `preview` or `checkRepeat` looks at permissions of the caller besides the capability on the
+   * resource. A super admin then has all permissions, also if another grant of the super admin is enough to call the route. For
    * users who are not owners, this costs one more read.
    */
   looksFurther?: true;
@@ -278,8 +278,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   /**
-   * Requires the permissions that `run` requires besides `capability`, before a stored answer is returned to a repeat of
-   * the request. Resources that are gone by now need no permission. Throws the errors of `run`.
+   * Requires the permissions that `run` requires besides `capability`, before a stored answer is returned to a repeat
+   * of the request. Resources that are gone by now need no permission. Throws the errors of `run`.
    */
   checkRepeat?: (input: Input<P, Q, B>, context: RepeatContext, answer: z.output<O>) => Promise<void>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;

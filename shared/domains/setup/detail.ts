@@ -105,8 +105,8 @@ export async function domainDetail(
 }
 
 /**
- * Waits for a change of a domain. Leaves the DNS records out of its 409 `record_conflict`, if the caller may not see the
- * records of the domain.
+ * Waits for a change of a domain. Leaves the DNS records out of its 409 `record_conflict`, if the caller may not see
+ * the records of the domain.
  */
 export async function hidingRecords<T>(
   domain: StoredDomain,

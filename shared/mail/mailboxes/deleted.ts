@@ -170,8 +170,8 @@ async function deletedByRef(table: Reader, accountId: string, ref: string): Prom
 }
 
 /**
- * A deleted mailbox by its id, or the restored mailbox, with its domain. Undefined if the mailbox is purged or never was
- * deleted.
+ * A deleted mailbox by its id, or the restored mailbox, with its domain. Undefined if the mailbox is purged or never
+ * was deleted.
  */
 export async function deletedOrRestored(
   table: Reader,

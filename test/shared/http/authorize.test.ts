@@ -239,7 +239,7 @@ describe("a super admin with a grant that is enough to call a route", () => {
   });
 });
 
-/** Routes whose `run` compares the caller's permissions with the permissions that it gives. It asks for the rank itself. */
+/** Routes whose `run` compares the caller's permissions with those that it gives. It asks for the rank itself. */
 const isGiving = ({ capability }: Route): boolean => capability === "auth.manage" || capability === "webhook.manage";
 
 test("a route that looks at permissions besides its capability says so", { timeout: 120_000 }, async () => {

@@ -209,9 +209,8 @@ async function containing(table: Reader, accountId: string, scope: Scope): Promi
 
 /**
  * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
- * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held.
- * False if the principal
- * had all permissions at the request: the caller of this function checks the whole account first.
+ * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. False
+ * if the principal had all permissions at the request: the caller of this function checks the whole account first.
  */
 async function stillHolds(
   { account_id, permissions: { everything, grants } }: StoredExport,

@@ -39,14 +39,17 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
 
   test("shows the error in a body that is not JSON, and sends nothing", async () => {
     const { openPage, base } = product;
-    const page = await openPage();
+    const page = await openPage({ width: 320, height: 640 });
     await page.goto(`${base}/docs/reference/tags.add`);
     await page.getByLabel("Body").fill("{");
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     await page.getByLabel("Access token").fill("x");
     await page.getByRole("button", { name: "Send POST" }).click();
-    await page.getByText("The body is not JSON").waitFor();
+    const fault = page.getByText("The body is not JSON");
+    const bottom = async () => (await fault.boundingBox().then((box) => box && box.y + box.height)) ?? 0;
+    await expect.poll(bottom).toBeLessThan(641);
+    expect(await bottom()).toBeGreaterThan(0);
     expect(asked).toEqual([]);
     const body = page.getByLabel("Body");
     const isWrong = async () => [await body.getAttribute("aria-invalid"), await body.getAttribute("aria-describedby")];

@@ -88,6 +88,7 @@ async function send(filled: HTMLFormElement): Promise<void> {
   if (mistake) {
     show(mistake.message, true);
     mistake.field.focus();
+    document.querySelector("#try-status")?.scrollIntoView({ block: "nearest" });
     return;
   }
   const sent = formRequest(filled);

@@ -22,6 +22,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.25rem 1.5rem;
 dt { color: var(--soft); }
 dd { margin: 0; }
 form { display: flex; flex-wrap: wrap; gap: 0.5rem; margin: 1rem 0; }
+.fault { flex-basis: 100%; margin: 0; }
 button { font: inherit; padding: 0.45rem 0.9rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; cursor: pointer; }
 label { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
 input { font: inherit; padding: 0.4rem 0.5rem; border: 1px solid var(--edge); border-radius: 0.25rem; background: var(--paper); color: inherit; }

@@ -58,19 +58,22 @@ const content = `
   <button>Set</button>
 </form>`;
 
-/** The values of a refused form, and the names of its fields with mistakes. */
-type Refused = { values: URLSearchParams; wrong: readonly unknown[] };
+/** The values of a refused form, and the mistakes in its fields by their names. */
+type Refused = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
 
-/** The forms of the page. The refused form has its values again, and marks the fields with mistakes. */
-const formsAfter = ({ values, wrong }: Refused): string =>
+/** The forms of the page. The refused form has its values again, and tells the mistakes at the fields. */
+const formsAfter = ({ values, faults }: Refused): string =>
   content.replaceAll(/<form method="post"[^]*?<\/form>/g, (form) => {
     const hasField = (name: string): boolean => form.includes(`name="${name}"`);
     if (![...values.keys()].every(hasField) || hasField("elsewhere") !== values.has("elsewhere")) return form;
-    return form.replaceAll(/(<input (type="checkbox" )?name="(\w+)".*?) \/>/g, (_, input, isCheckbox, name: string) => {
+    const field = /(<input (type="checkbox" )?name="(\w+)".*?) \/>(.*)/g;
+    return form.replaceAll(field, (_, input: string, isCheckbox: string | undefined, name: string, rest: string) => {
       const value = values.get(name) ?? "";
       const given = value === "" ? "" : isCheckbox ? " checked" : ` value="${escapeHtml(value)}"`;
-      const state = wrong.includes(name) ? ' aria-invalid="true" aria-describedby="told" autofocus' : "";
-      return `${input}${given}${state} />`;
+      const fault = faults.get(name);
+      if (fault === undefined) return `${input}${given} />${rest}`;
+      const state = ` aria-invalid="true" aria-describedby="${name}-fault" autofocus`;
+      return `${input}${given}${state} />${rest}<p class="fault" id="${name}-fault">${escapeHtml(fault)}</p>`;
     });
   });
 
@@ -79,7 +82,7 @@ const registryPage = (status: number, message = "", refused?: Refused): Answer =
   htmlAnswer(
     status,
     "Registry",
-    `${message === "" ? "" : `<div id="told" role="${status < 400 ? "status" : "alert"}"><p>${escapeHtml(message)}</p></div>`}
+    `${message === "" ? "" : `<div role="${status < 400 ? "status" : "alert"}"><p>${escapeHtml(message)}</p></div>`}
       ${refused ? formsAfter(refused) : content}`,
   );
 
@@ -96,19 +99,16 @@ export async function formAnswer<T>(
   fieldsOf: (form: URLSearchParams) => unknown,
   act: (given: T) => Promise<Told>,
 ): Promise<Answer> {
-  const respond = ({ status = 200, message, more }: Told, wrong?: readonly unknown[]): Answer => {
+  const respond = ({ status = 200, message, more }: Told, faults?: Refused["faults"]): Answer => {
     if (isJson(request)) return jsonAnswer(status, { message, ...more });
-    if (status < 400 || !wrong) return registryPage(status, message);
-    return registryPage(status, message, { values: new URLSearchParams(request.body.toString()), wrong });
+    if (status < 400 || !faults) return registryPage(status, message);
+    return registryPage(status, message, { values: new URLSearchParams(request.body.toString()), faults });
   };
   if (!isOwnForm(request)) return respond({ status: 403, message: foreignForm });
   const { success, data, error } = schema.safeParse(formOrJson(request, fieldsOf));
-  if (success) return respond(await act(data), []);
-  const message = z.prettifyError(error);
-  return respond(
-    { status: 422, message },
-    error.issues.map(({ path: [name] }) => name),
-  );
+  if (success) return respond(await act(data), new Map());
+  const faults = new Map(error.issues.map(({ path: [name], message }) => [name, message]));
+  return respond({ status: 422, message: z.prettifyError(error) }, faults);
 }
 
 type Options = { table: Table; onDelegated: () => void };

@@ -121,8 +121,9 @@ test("the page shows a refused form again with its values, and marks the field w
   expect(text).toContain('name="auth_code" placeholder="a random one" value="a&amp;b"');
   expect(text).toContain('name="locked" checked');
   expect(text.match(/<input [^>]*value="no name"[^>]*>/g)).toEqual([
-    '<input name="name" required placeholder="example.com" value="no name" aria-invalid="true" aria-describedby="told" autofocus />',
+    '<input name="name" required placeholder="example.com" value="no name" aria-invalid="true" aria-describedby="name-fault" autofocus />',
   ]);
+  expect(text).toContain('<p class="fault" id="name-fault">A name cannot have spaces</p>');
   const missing = new URLSearchParams({ name: uniqueName(), nameservers: "" });
   const refused = await send("POST", { type: "application/x-www-form-urlencoded", body: String(missing) });
   expect([refused.status, refused.text]).toEqual([409, expect.stringContaining(`value="${missing.get("name")}"`)]);

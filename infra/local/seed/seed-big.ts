@@ -80,7 +80,12 @@ async function ensureWorkspaces({ accountId, size = bigSize }: BigSeed, context:
 }
 
 /** Creates a domain if it is missing, delegates it in the local DNS, and activates it. */
-async function ensureDomain(seed: BigSeed, index: number, workspaceId: string, context: Context): Promise<StoredDomain> {
+async function ensureDomain(
+  seed: BigSeed,
+  index: number,
+  workspaceId: string,
+  context: Context,
+): Promise<StoredDomain> {
   const { table, accountId, label = "customer" } = seed;
   const name = domainName(label, index);
   const find = async (): Promise<StoredDomain> => {

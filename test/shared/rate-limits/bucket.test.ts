@@ -68,7 +68,10 @@ describe("the charge of one write", () => {
   });
 
   test("includes owed requests, and is reduced by leased requests", () => {
-    expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({ total: 19, leasing: 0 });
+    expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({
+      total: 19,
+      leasing: 0,
+    });
   });
 
   test("must fit into the burst, and a cost above the burst needs an empty bucket", () => {

@@ -21,14 +21,14 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     page.on("console", (line) => line.type() === "error" && complaints.push(line.text()));
     await page.goto(`${base}/docs/reference/accounts.get`);
     await page.getByLabel("Access token").fill(account.owner.token);
-    await page.getByLabel("account_id").fill(account.id);
+    await page.getByRole("textbox", { name: "account_id" }).fill(account.id);
     await page.getByRole("button", { name: "Send GET" }).click();
     await page.getByText(/^200 .* ms$/).waitFor();
     expect(await page.getByRole("region", { name: "Answer" }).innerText()).toContain("Shown in the page");
 
     // The page of the next operation knows the token and the account, and sends its example.
     await page.goto(`${base}/docs/reference/workspaces.add`);
-    expect(await page.getByLabel("account_id").inputValue()).toBe(account.id);
+    expect(await page.getByRole("textbox", { name: "account_id" }).inputValue()).toBe(account.id);
     await page.getByRole("button", { name: "Send POST" }).click();
     await page.getByText(/^201 .* ms$/).waitFor();
     await page.getByRole("button", { name: "Forget the token" }).click();

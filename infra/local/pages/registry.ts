@@ -59,10 +59,10 @@ const content = `
 </form>`;
 
 /** The values of a refused form, and the mistakes in its fields by their names. */
-type WrongForm = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
+type RefusedForm = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
 
 /** The forms of the page. The refused form has its values again, and tells the mistakes at the fields. */
-const formsAfter = ({ values, faults }: WrongForm): string =>
+const formsAfter = ({ values, faults }: RefusedForm): string =>
   content.replaceAll(/<form method="post"[^]*?<\/form>/g, (form) => {
     const hasField = (name: string): boolean => form.includes(`name="${name}"`);
     if (![...values.keys()].every(hasField) || hasField("elsewhere") !== values.has("elsewhere")) return form;
@@ -78,7 +78,7 @@ const formsAfter = ({ values, faults }: WrongForm): string =>
   });
 
 /** The page of the registry. `message` is plain text. */
-const registryPage = (status: number, message = "", refused?: WrongForm): Answer =>
+const registryPage = (status: number, message = "", refused?: RefusedForm): Answer =>
   htmlAnswer(
     status,
     "Registry",
@@ -99,7 +99,7 @@ export async function formAnswer<T>(
   fieldsOf: (form: URLSearchParams) => unknown,
   act: (given: T) => Promise<Told>,
 ): Promise<Answer> {
-  const respond = ({ status = 200, message, more }: Told, faults?: WrongForm["faults"]): Answer => {
+  const respond = ({ status = 200, message, more }: Told, faults?: RefusedForm["faults"]): Answer => {
     if (isJson(request)) return jsonAnswer(status, { message, ...more });
     if (status < 400 || !faults) return registryPage(status, message);
     return registryPage(status, message, { values: new URLSearchParams(request.body.toString()), faults });

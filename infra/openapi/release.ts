@@ -11,7 +11,7 @@ import { openApiDocument } from "./document.ts";
  */
 export const releaseFile = join(import.meta.dirname, "release.json.gz");
 
-const withoutWords: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
+const wordMembers: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
 /**
  * Returns a document without descriptions and examples. Keeps all members of `properties`, because a property can have
@@ -22,7 +22,7 @@ export function contractOf(node: unknown, isNames = false): unknown {
   if (typeof node !== "object" || node === null) return node;
   return Object.fromEntries(
     Object.entries(node)
-      .filter(([name]) => isNames || !withoutWords.has(name))
+      .filter(([name]) => isNames || !wordMembers.has(name))
       .map(([name, value]) => [name, contractOf(value, name === "properties" && !isNames)]),
   );
 }

@@ -69,10 +69,10 @@ export async function requireToHold(
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
   if (lacked.length === 0) return;
   const names = [...new Set(lacked.flatMap((one) => one.names))].toSorted();
-  const isEnded = names.every((name) => hasForNow(giver.permissions, name));
+  const endsTooSoon = names.every((name) => hasForNow(giver.permissions, name));
   throw new Problem(
     "would_escalate",
-    isEnded
+    endsTooSoon
       ? `Your own ${names.join(", ")} ends sooner, so you cannot give it to others for longer.`
       : `You do not hold ${names.join(", ")} on this scope or on a wider one, so you cannot give it to others.`,
     {
@@ -94,6 +94,7 @@ function hasForNow(permissions: Permissions, name: string): boolean {
   const held = permissions.grants.some((grant) => !grant.scope && capabilitiesOf(grant).some((one) => one === name));
   return permissions.everything || held;
 }
+
 /** Whether the giver holds a permission, on the same scope or on a wider one. */
 export const isHeld = async (giver: Giver, accountId: string, permission: Permission): Promise<boolean> =>
   (await missingNames(giver, accountId, permission)).length === 0;
@@ -120,7 +121,8 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
 
 /**
  * The scope with the scopes that contain it. Undefined if its resource was deleted, because a grant on it gives
- * nothing. But a mailbox can be restored, and then the grant is valid again. So a deleted mailbox has scopes.
+ * nothing. A mailbox always has scopes: a deleted mailbox can be restored, and then the grant is valid again. Of a
+ * purged mailbox, only its own scope is known.
  */
 async function scopesOf(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
   const located = await locate(table, accountId, scope);

@@ -147,8 +147,8 @@ export async function listRoles(
 
 /**
  * Creates a role. Throws:
- * - 403 `would_escalate` unless the caller holds all capabilities of the new role, on the whole account and not
- *   only until a certain time;
+ * - 403 `would_escalate` unless the caller holds all capabilities of the new role, on the whole account and without
+ *   an end date;
  * - 409 `limit_reached` if the account has 50 roles of its own;
  * - 409 `role_key_taken` if a role of the account, or a role that every account has, has this key.
  */
@@ -186,8 +186,8 @@ export async function createRole(
 
 /**
  * Changes a role. Everybody who holds the role has its new capabilities from the next request on. Throws:
- * - 403 `would_escalate` unless the caller holds every capability that the role gains, on the whole account and not
- *   only until a certain time;
+ * - 403 `would_escalate` unless the caller holds every capability that the role gains, on the whole account and without
+ *   an end date;
  * - 404 for a role that the account does not have;
  * - 409 `role_built_in` for a role that every account has.
  */

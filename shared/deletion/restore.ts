@@ -37,8 +37,8 @@ export async function restoreDomain(found: StoredDomain, context: Context, resol
   const holder = await readHolder(context.table, name);
   if (holder?.domain_id === id) return keepName(found, context);
   const claimed = await claimName(account_id, name, holder, resolver);
-  const [inTheWay, dnsMode] = [notRestorable, restoredMode(found)];
-  return regainDomain(found, { ...claimed, workspaceId, dnsMode, inTheWay, verb: "restored" }, context);
+  const dnsMode = restoredMode(found);
+  return regainDomain(found, { ...claimed, workspaceId, dnsMode, inTheWay: notRestorable, verb: "restored" }, context);
 }
 
 /**

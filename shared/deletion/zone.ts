@@ -34,10 +34,9 @@ export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns)
 }
 
 /**
- * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if it was not
- * wanted before this call. Returns undefined if there is no zone. Also returns undefined if this call has marked the
- * zone: the caller then reads the zone again, because another process may have changed it meanwhile. Throws 503 `busy`
- * while another process syncs the zone.
+ * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone only if it was
+ * marked before this call. Otherwise returns undefined, and the caller has to read the zone: another process may have
+ * changed it. If another process syncs the zone, marks the zone too, and then throws 503 `busy`.
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,

@@ -50,7 +50,10 @@ export const StoredZone = z.object({
   serial: z.int().min(0).default(1),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
-  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `allRrsets` writes or removes them all. */
+  /**
+   * `<name> <type>` of the RRsets that the zone has or may have. A sync of `allRrsets` writes the RRsets that have
+   * records, and removes all others of this list.
+   */
   held: z.array(z.string()),
   /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),
@@ -134,8 +137,8 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(allRrsets);
-  // The zone at the provider may already have an RRset that is only noted here: the provider's answer to a change may
-  // have been lost.
+  // `*` replaces the names in `dirty`, so `held` takes the names. The provider may already have these RRsets, because
+  // its answer to a change may have been lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
@@ -151,7 +154,8 @@ export function noteChanges(
         wanted,
         due_at: dueAt,
       },
-      if: { revision: zone.revision, wanted: zone.wanted },
+      // A sync may have cleared the due time meanwhile, with its queue entry. That does not raise the revision.
+      if: { revision: zone.revision, wanted: zone.wanted, ...(zone.due_at === null ? {} : { due_at: zone.due_at }) },
     },
     ...(isDue && dueAt !== null ? [dueWrite(zoneQueue, place, dueAt)] : []),
   ];

@@ -8,7 +8,7 @@ export const route = defineRoute({
   summary: "Change a role",
   synonyms: ["custom", "edit", "rename", "add", "remove", "permissions", "rights", "capabilities"],
   description:
-    "Everybody who holds the role has the new capabilities from the next request on. You must hold each capability that you add yourself, on the whole account, and not only until a certain time. The roles that every account has cannot be changed.",
+    "The new capabilities count for everybody who holds the role, from the next request on. You can add only capabilities that you hold yourself, on the whole account and without an end date. The built-in roles cannot be changed.",
   capability: "auth.manage",
   access: "write",
   params: RoleParams,

@@ -8,7 +8,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/auto-recharge" },
   summary: "Get the automatic recharges",
   synonyms: ["auto recharge", "automatic top-up", "auto top up", "refill", "reload", "cap", "limit"],
-  description: "The settings, the number and the amount of this month's recharges, and the last recharge.",
+  description:
+    "The settings of the automatic recharges, how many recharges this month had and their sum, and the last recharge.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

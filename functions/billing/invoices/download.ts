@@ -23,8 +23,8 @@ const LinkQuery = z.object({
 });
 
 /**
- * Reads the signed address of an invoice or a credit note. Throws 403 if the address has another form. Does not check
- * the signature.
+ * Reads the signed address of an invoice or a credit note. Throws 403 if a part of the address is missing or has a
+ * wrong form. Does not check the signature.
  */
 function readRequest({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof LinkQuery> {
   const { account_id: accountId, invoice_id, credit_note_id } = pathParameters ?? {};

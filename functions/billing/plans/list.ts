@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "List the plans and their prices",
   synonyms: ["price", "cost", "how much", "tariff", "package", "compare", "offer", "fee", "per month"],
   description:
-    "The prices of each plan: the minimum and the price of each unit, today and after the coming price changes. Prices are without VAT. Also shows the plan of the account, and a plan that begins later.",
+    "The prices of each plan: the least charge for a month (`minimum`), and the price of each unit. Shows today's prices and the coming price changes. Prices are without VAT. Also shows the plan of the account, and a plan that begins later.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

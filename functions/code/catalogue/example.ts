@@ -19,7 +19,7 @@ export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;
   const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
   // A body that requires one of several members has an example of the whole body.
-  const [{ ...bodyExample } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
+  const [bodyExample = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(bodyExample)]);
   const args = [...names].map(
     (name) => `${name}=${formatLiteral(bodyExample[name] ?? valueOf(properties[name], $defs))}`,

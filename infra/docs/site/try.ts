@@ -7,7 +7,7 @@ const tokenField = document.querySelector<HTMLInputElement>("#try-token");
 const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 
 // The tab's storage keeps the token under this key, so readers need not enter it again on the next page.
-const storedToken = "token";
+const tokenKey = "token";
 const accountKey = "account";
 const tab = openStorage(() => sessionStorage);
 const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
@@ -28,7 +28,7 @@ function mistakeInForm(): { field: HTMLElement; message: string } | undefined {
   }
 }
 
-/** Marks a field as wrong or right. The status tells the mistake. */
+/** Marks a field as wrong or right. The element `#try-status` shows the mistake. */
 function mark(field: HTMLElement, isWrong: boolean): void {
   const note = field === tokenField ? "try-note" : "";
   field.setAttribute("aria-invalid", String(isWrong));
@@ -92,7 +92,7 @@ async function send(filled: HTMLFormElement): Promise<void> {
     return;
   }
   const sent = formRequest(filled);
-  if (tokenField) tab.set(storedToken, tokenField.value.trim());
+  if (tokenField) tab.set(tokenKey, tokenField.value.trim());
   if (accountField) tab.set(accountKey, accountField.value.trim());
   show("Sending…", false);
   const start = performance.now();
@@ -128,7 +128,7 @@ async function useDemoToken(button: HTMLButtonElement): Promise<void> {
 }
 
 if (section && form) {
-  if (tokenField) tokenField.value = tab.get(storedToken) ?? "";
+  if (tokenField) tokenField.value = tab.get(tokenKey) ?? "";
   if (accountField) accountField.value = tab.get(accountKey) ?? accountField.value;
   const demo = document.querySelector<HTMLButtonElement>("#try-demo");
   if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
@@ -149,7 +149,7 @@ if (section && form) {
     void send(form).finally(() => setSending(false));
   });
   document.querySelector("#try-forget")?.addEventListener("click", () => {
-    tab.remove(storedToken);
+    tab.remove(tokenKey);
     if (tokenField) tokenField.value = "";
     show("The token was removed from this tab.", false);
   });

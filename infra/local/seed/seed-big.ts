@@ -27,7 +27,7 @@ type BigSeed = {
   table: Table;
   accountId: string;
   ownerId: string;
-  /** Called after each batch, with the number of existing mailboxes so far. */
+  /** Called after each batch, and at the end, with the number of mailboxes in the domains that were handled so far. */
   onProgress: (mailboxes: number) => void;
   /** Stops the seed after the current batch. Finished batches stay. The next call continues after them. */
   signal: AbortSignal;
@@ -37,8 +37,8 @@ type BigSeed = {
 };
 
 /**
- * The number of mailboxes in one transaction. Each takes four writes, including its audit entry: 92 in all. The others
- * of the 100 writes of a transaction are for the lists, the index for search and the domain.
+ * The number of mailboxes in one transaction. Each mailbox takes four writes, including its audit entry: 92 in
+ * all. A transaction has at most 100 writes. The other eight are for the lists, the index for search and the domain.
  */
 const mailboxesPerTransaction = 23;
 
@@ -135,8 +135,9 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 }
 
 /**
- * Fills an account with domains and mailboxes. Uses the functions behind the API. So each domain and mailbox is listed,
- * audited and fully usable, with its own key or password. Returns whether the account is complete.
+ * Fills an account with domains and mailboxes. Uses the functions behind the API. So everything is listed, audited and
+ * fully usable. Each domain has its own DKIM keys, and each mailbox its own password. Returns whether the account is
+ * complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

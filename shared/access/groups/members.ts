@@ -186,7 +186,7 @@ async function firstMembers(table: Reader, accountId: string, groupId: string): 
 
 /**
  * Removes members from a group in several transactions, until one more transaction can remove the rest. Returns whether
- * a member was removed. Calls `requireTime` after each transaction, which can throw.
+ * a member was removed. Calls `requireTime` after each transaction. `requireTime` can throw.
  */
 export async function removeMostMembers(
   { table, commit }: CommitContext,
@@ -288,7 +288,7 @@ export async function addMember(
   const record = await requireGroup(table, accountId, groupId);
   await requireToHold(context, accountId, permissionsOfGroup(record, groupId, now()));
   return commit(async () => {
-    const { version } = await requireGroup(table, accountId, groupId);
+    const current = await requireGroup(table, accountId, groupId);
     const key = memberKey(accountId, groupId, member);
     const { state, others } = await readList(table, membersOf(accountId, groupId), [], [key]);
     if (others[0]) return { value: StoredMember.parse(others[0]), writes: [], changes: [] };
@@ -305,10 +305,10 @@ export async function addMember(
       ]),
     );
     const pointer: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
-    // The groups must not have changed since the check that the caller holds all permissions that the group gives.
-    const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };
-    if (version !== record.version)
-      await requireToHold(context, accountId, permissionsOfGroup(await readGroups(table, accountId), groupId, now()));
+    // The transaction fails if the groups have changed after the check of the caller's permissions.
+    const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version: current.version } };
+    if (current.version !== record.version)
+      await requireToHold(context, accountId, permissionsOfGroup(current, groupId, now()));
     return {
       value: added,
       writes: [...appendRows(state, [added]), pointer, unchanged, ...joined],

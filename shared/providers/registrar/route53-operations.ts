@@ -27,7 +27,7 @@ const types: Record<OperationKind, readonly OperationType[]> = {
   // The second type is the transfer of a name to another AWS account.
   transfer_out: ["TRANSFER_OUT_DOMAIN", "INTERNAL_TRANSFER_OUT_DOMAIN"],
 };
-/** The types of the operations that we begin. */
+/** The kinds of the operations that we begin. */
 type Begun = Exclude<OperationKind, "transfer_out">;
 const nouns: Record<Begun, string> = { register: "registration", renew: "renewal", transfer: "transfer" };
 const participles: Record<Begun, string> = {
@@ -36,7 +36,7 @@ const participles: Record<Begun, string> = {
   transfer: "transferred",
 };
 
-/** The words for a failed operation, by its type: the effect that did not happen. */
+/** What a failed operation did not do, by the type of the operation. */
 const failures: Partial<Record<OperationType, string>> = {
   REGISTER_DOMAIN: "register the name",
   RENEW_DOMAIN: "renew the name",
@@ -86,7 +86,7 @@ async function requestOf({ name, contact }: Registering): Promise<RegisterDomain
   };
 }
 
-/** The sentence for a final refusal by Route 53; undefined for an error that may pass, or that is a mistake of ours. */
+/** The sentence for a final refusal by Route 53. Undefined for a temporary error, and for a mistake of ours. */
 function refusalOf(error: unknown, kind: Begun): string | undefined {
   switch (codeOf(error)) {
     case "InvalidInput":
@@ -123,7 +123,7 @@ async function runningOf(
  *
  * The request is sent only once. If an earlier request had its effect, but the answer was lost, Route 53 refuses this
  * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller
- * asks again. Otherwise this throws `Refused`.
+ * looks for the result later. Otherwise this throws `Refused`.
  */
 async function begin(
   domains: Domains,

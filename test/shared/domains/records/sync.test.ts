@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 
-import { hasRevision } from "../../../../shared/domains/zone.ts";
+import { planRecords } from "../../../../shared/domains/records/plan.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
+import { hasRevision, zoneDueKey } from "../../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
@@ -12,6 +14,25 @@ test("a sync writes all records to the provider, and the zone is then up to date
   expect(synced && hasRevision(synced, 1)).toBe(true);
   expect(await served()).toEqual(["mail TXT", "www A"]);
   expect(await zone()).toMatchObject({ dirty: [], due_at: null, synced_revision: 1, lease_until: "" });
+});
+
+test("a change of records during a sync of the zone leaves the zone in the queue", async () => {
+  const { add, sync, zone, table, accountId, now } = await newScene();
+  await add({ name: "www" });
+  const { commit } = systemWriter({ table, now }, accountId);
+  const reads: (string | null)[] = [];
+  await commit(async () => {
+    const read = await zone();
+    reads.push(read.due_at);
+    if (reads.length === 1) await sync();
+    const added = [{ name: "mail", type: "A" as const, value: "192.0.2.2", ttl: 60 }];
+    const { sole, changes } = await planRecords(table, accountId, [{ zone: read, added }], now());
+    return { value: undefined, writes: [], sole, changes };
+  });
+  const changed = await zone();
+  expect(changed).toMatchObject({ revision: 2, synced_revision: 1, due_at: expect.any(String) });
+  expect(await table.getMany([zoneDueKey(changed, changed.due_at ?? "")])).toEqual([expect.anything()]);
+  expect(reads).toEqual([expect.any(String), null]);
 });
 
 test("a sync does not call the provider for a zone that is up to date, or that is not wanted on the nameservers", async () => {

@@ -13,7 +13,7 @@ import { profileKey } from "../wallet/profile.ts";
 import { purchaseHold } from "../wallet/purchase.ts";
 import { firstDaysPrice, lacksPlanFrom, stateKey } from "../wallet/state.ts";
 import { readVatRule } from "../wallet/vat.ts";
-import { planWallet, aheadOfWallet, hidingFunds, type Posting } from "../wallet/wallet.ts";
+import { planWallet, aheadOfWallet, type Posting } from "../wallet/wallet.ts";
 import { type DedicatedIp, type StoredIp, accountLimit, ipKind, ipQueue, ipsOf } from "./dedicated-ip.ts";
 import { isStock, readHolder, type StockHolder } from "./holder.ts";
 import { billingOf, aheadOfState } from "./options.ts";
@@ -76,9 +76,8 @@ export async function planClaim({ accountId, optionId, name }: Claim, table: Rea
  * - 422 if there is no such option;
  * - 503 `busy` if other claims are always faster.
  */
-export function reserveIp(claim: Claim, context: Context): Promise<DedicatedIp> {
-  const { table, commit, now } = context;
-  const reserving = commit(async () => {
+export function reserveIp(claim: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
+  return commit(async () => {
     const at = now();
     const { ip, hold, writes } = await planClaim(claim, table, at);
     const wallet = await planWallet(table, claim.accountId, [hold], at);
@@ -88,7 +87,6 @@ export function reserveIp(claim: Claim, context: Context): Promise<DedicatedIp> 
       changes: [change(ipKind, "created", ip.id, { after: ipView(ip) }), ...wallet.changes],
     };
   });
-  return hidingFunds(context.permissions, reserving);
 }
 
 /** The 409 for an account that cannot have another dedicated IP. */

@@ -2,7 +2,6 @@ import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { getAccount } from "../accounts/visible.ts";
-import { covers, type Permissions } from "../auth/permissions.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
@@ -180,21 +179,6 @@ async function planLedger(
       missing: money(required - available),
       currency,
     });
-  }
-}
-
-/**
- * Waits for a call that takes money out of the wallet. Leaves the money in the wallet (`available`) out of its 409
- * `insufficient_funds`, if the caller may not see the billing. The error still names the missing amount.
- */
-export async function hidingFunds<T>(permissions: Permissions, paying: Promise<T>): Promise<T> {
-  try {
-    return await paying;
-  } catch (error) {
-    const isUnpaid = error instanceof Problem && error.code === "insufficient_funds";
-    if (!isUnpaid || covers(permissions, "billing.view", [])) throw error;
-    const { available: _, ...extras } = error.extras;
-    throw new Problem(error.code, error.message, extras);
   }
 }
 

@@ -12,7 +12,7 @@ import { mostYears, registrarCurrency, type Fees, type Registrar } from "../../p
 import type { Reader } from "../../table/table.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
 import { readVatRule, withVat } from "../../wallet/vat.ts";
-import { hidingFunds, planWallet, requireCurrency } from "../../wallet/wallet.ts";
+import { planWallet, requireCurrency } from "../../wallet/wallet.ts";
 import { isRenewing, notReady, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import type { Renewal } from "../registration-state.ts";
@@ -81,7 +81,7 @@ export async function renewDomain(
     ]);
     return commit(async () => ({ value: { ...domain, preview }, writes: [], changes: [] }));
   }
-  const renewing = commit(async () => {
+  return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireRenewable(domain);
@@ -95,7 +95,6 @@ export async function renewDomain(
     const { value, ...planned } = await planRenewal(table, domain, newRenewal(domain, quote, "request", now()), now());
     return { value: await domainDetail(value, context), ...planned };
   });
-  return hidingFunds(context.permissions, renewing);
 }
 
 function requireRenewable(domain: StoredDomain): void {

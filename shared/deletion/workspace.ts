@@ -10,7 +10,7 @@ import { dueKey, dueWrite, type TaskSubject } from "../table/due.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import { planNameRemoval } from "../table/reserved-name.ts";
-import type { Key } from "../table/writes.ts";
+import type { Key, Write } from "../table/writes.ts";
 import {
   findWorkspace,
   workspaceKey,
@@ -79,8 +79,9 @@ export async function deleteRest(
       const nothing = { isAll: true, writes: [], changes: [] };
       const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
       const { isAll, writes, changes } = isThere ? nothing : await planAccess(accountId, id, { table, now });
+      const gone: Write[] = isThere ? [] : [{ check: workspaceKey(accountId, id), if: "absent" }];
       const done = isAll ? [{ delete: restKey(accountId, id, at) }] : [];
-      return { value: !isAll, writes: [...writes, ...done], changes, housekeeping: true };
+      return { value: !isAll, writes: [...writes, ...gone, ...done], changes, housekeeping: true };
     });
   }
 }

@@ -3,7 +3,7 @@ const reasons: Readonly<Record<string, string>> = {
   'shared/access/authorizations.ts: kind === "account_owner" || kind === "super_admin" → true':
     "The other kinds need no permission.",
   "shared/access/escalation.ts: holder → true": "Every group of the list exists.",
-  "shared/access/groups/members.ts: version !== record.version → true": "It only repeats the check.",
+  "shared/access/groups/members.ts: current.version !== record.version → true": "It only repeats the check.",
   "shared/access/groups/deletion.ts: 2 → (2 + 1)": "No list has so many rows.",
   "shared/access/groups/deletion.ts: 20 → (20 + 1)": "One more grant in each transaction.",
   "shared/access/groups/deletion.ts: 40 → (40 + 1)": "No list has so many rows.",

@@ -7,7 +7,7 @@ const tokenField = document.querySelector<HTMLInputElement>("#try-token");
 const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 
 // The tab's storage keeps the token under this key, so readers need not enter it again on the next page.
-const tokenKey = "token";
+const tabTokenKey = "token";
 const accountKey = "account";
 const tab = openStorage(() => sessionStorage);
 const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
@@ -92,7 +92,7 @@ async function send(filled: HTMLFormElement): Promise<void> {
     return;
   }
   const sent = formRequest(filled);
-  if (tokenField) tab.set(tokenKey, tokenField.value.trim());
+  if (tokenField) tab.set(tabTokenKey, tokenField.value.trim());
   if (accountField) tab.set(accountKey, accountField.value.trim());
   show("Sending…", false);
   const start = performance.now();
@@ -128,7 +128,7 @@ async function useDemoToken(button: HTMLButtonElement): Promise<void> {
 }
 
 if (section && form) {
-  if (tokenField) tokenField.value = tab.get(tokenKey) ?? "";
+  if (tokenField) tokenField.value = tab.get(tabTokenKey) ?? "";
   if (accountField) accountField.value = tab.get(accountKey) ?? accountField.value;
   const demo = document.querySelector<HTMLButtonElement>("#try-demo");
   if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
@@ -149,7 +149,7 @@ if (section && form) {
     void send(form).finally(() => setSending(false));
   });
   document.querySelector("#try-forget")?.addEventListener("click", () => {
-    tab.remove(tokenKey);
+    tab.remove(tabTokenKey);
     if (tokenField) tokenField.value = "";
     show("The token was removed from this tab.", false);
   });

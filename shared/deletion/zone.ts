@@ -63,14 +63,15 @@ async function markUnwanted(
 
 /**
  * The writes that record that the provider has no zone of this domain any more. They give the stored zone a new
- * reference, so that the provider makes a different zone the next time.
+ * reference, so that the provider makes a different zone the next time. They end the lease of a sync that has stalled,
+ * so that this sync cannot store the removed zone.
  */
 export function zoneRemoved(zone: StoredZone): Write[] {
   const { account_id, domain_id, revision, due_at } = zone;
   return [
     {
       update: zoneKey(account_id, domain_id),
-      set: { reference: randomUUID(), dirty: [allRrsets], held: [], due_at: null },
+      set: { reference: randomUUID(), dirty: [allRrsets], held: [], due_at: null, lease_owner: "", lease_until: "" },
       remove: ["zone_id", "change"],
       if: { revision, wanted: false },
     },
@@ -101,9 +102,10 @@ export async function retireZone(domain: StoredDomain, work: DomainWork): Promis
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     if (current?.version !== version || !zone) return { value: false, writes: [], changes: [] };
     if (!zone.wanted) return { value: true, writes: [], changes: [] };
-    const unchanged: Write = { check: domainKey(account_id, id), if: { id, version } };
+    // The new version ends requests that have read the zone as wanted.
+    const fence: Write = { update: domainKey(account_id, id), add: { version: 1 }, if: { id, version } };
     const closing = { update: zoneKey(account_id, id), set: { wanted: false }, if: { revision: zone.revision } };
-    return { value: true, writes: [unchanged, closing], changes: [], housekeeping: true };
+    return { value: true, writes: [fence, closing], changes: [], housekeeping: true };
   });
   if (!isClosed) return undefined;
   await removeZone(domain, writer, work.dns);

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { Timestamp } from "../core/time.ts";
 import type { SoaOwner } from "../providers/dns/dns.ts";
-import { dueKey, dueWrite, type Queue } from "../table/due.ts";
+import { dueKey, moveDue, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
@@ -141,7 +141,8 @@ export function noteChanges(
   // its answer to a change may have been lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
-  const isDue = wanted && zone.due_at === null;
+  // A zone that was not wanted may have lost its queue entry.
+  const isDue = wanted && (zone.due_at === null || !zone.wanted);
   const dueAt = isDue ? new Date(now.getTime() + requestGraceMs).toISOString() : zone.due_at;
   return [
     {
@@ -157,7 +158,7 @@ export function noteChanges(
       // A sync may have cleared the due time meanwhile, with its queue entry. That does not raise the revision.
       if: { revision: zone.revision, wanted: zone.wanted, ...(zone.due_at === null ? {} : { due_at: zone.due_at }) },
     },
-    ...(isDue && dueAt !== null ? [dueWrite(zoneQueue, place, dueAt)] : []),
+    ...(isDue ? moveDue(zoneQueue, place, zone.due_at, dueAt) : []),
   ];
 }
 

@@ -167,6 +167,16 @@ function isOverdue(
   return isSinceEnabled && failing_since <= latest && last_success_at <= latest;
 }
 
+/** A check that the receiver has accepted nothing since the outcome was read: a success removes `failing_since`. */
+function unchangedOutcome(
+  { account_id, webhook_id }: WebhookRef,
+  { failing_since, last_success_at }: z.output<typeof StoredOutcome>,
+): Write {
+  const check = outcomeKey(account_id, webhook_id);
+  if (failing_since !== undefined) return { check, if: { failing_since } };
+  return { check, if: last_success_at === undefined ? "absent" : { last_success_at } };
+}
+
 /**
  * The writes and the change that disable the webhook of a delivery after an attempt: as `gone` if the receiver answered
  * 410, and as `failing` as `isOverdue` says. None if the attempt does not disable the webhook, or the receiver has
@@ -195,7 +205,7 @@ export async function planDisabling(
     version: old.version + 1,
   };
   return {
-    writes: [putWebhook(disabled)],
+    writes: [putWebhook(disabled), unchangedOutcome(delivery, outcome)],
     changes: [change(webhookKind, "disabled", old.id, { before: old, after: disabled })],
   };
 }

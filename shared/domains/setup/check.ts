@@ -89,8 +89,6 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
 async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version } = found;
   const { table, commit, now } = systemWriter(work, account_id);
-  // The hold stays firm only if the domain is active or degraded, so that an earlier check saw the proof of the name.
-  await setFirm(found, found.status === "active" || found.status === "degraded", work);
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (domain?.version !== version) return { value: undefined, writes: [], changes: [] };
@@ -101,7 +99,13 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
       auto_renew: false,
       updated_at: now().toISOString(),
     });
-    return { value: after, writes, changes: [await domainChange(table, "transferred_out", domain, after)] };
+    // The hold stays firm only if the domain is active or degraded, so that an earlier check saw the proof of the name.
+    const isProved = domain.status === "active" || domain.status === "degraded";
+    return {
+      value: after,
+      writes: [...writes, ...(await firmWrites(domain, isProved, table))],
+      changes: [await domainChange(table, "transferred_out", domain, after)],
+    };
   });
 }
 

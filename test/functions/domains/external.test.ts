@@ -546,3 +546,20 @@ test("a domain whose zone is being removed cannot become hosted until the zone i
   await advanceDomain(account.id, id, due_at ?? "", workAt(at));
   expect((await setMode(account, name, "hosted")).body).toMatchObject({ status: "pending_delegation" });
 });
+
+test("a domain whose zone begins to be removed during its change to hosted stays external", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await setMode(account, name, "external");
+  await publish(name, [proofOf(account, name)]);
+  const left = await advance(account, name);
+  const at = new Date(Date.parse(left?.handover?.gone_at ?? "") + 3 * dayMs);
+  const { id, due_at } = await storedAs(account, name);
+  const silent = { ...workAt(at).dns, deleteZone: () => Promise.reject(new Error("It is silent.")) };
+  const beginRemoval = () =>
+    expect(advanceDomain(account.id, id, due_at ?? "", workAt(at, { dns: silent }))).rejects.toThrow("silent");
+  const isZone = ({ SK }: { SK: string }) => SK === zoneKey(account.id, id).SK;
+  const { body } = await afterReading(isZone, beginRemoval, () => setMode(account, name, "hosted"));
+  expect(body).toMatchObject({ status: 503, code: "busy" });
+  expect(await storedAs(account, name)).toMatchObject({ dns_mode: "external" });
+});

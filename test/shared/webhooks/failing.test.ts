@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
-import { outcomeKey } from "../../../shared/webhooks/outcome.ts";
+import { noteSuccess, outcomeKey } from "../../../shared/webhooks/outcome.ts";
 import { sweep } from "../../../shared/webhooks/sweep.ts";
 import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
@@ -138,6 +138,27 @@ test("a failing webhook that version 0.1.0 enabled again has three days too", as
   scene.passMinutes(76 * 60);
   await sweep(scene.work);
   expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
+});
+
+test("a webhook whose receiver accepts a delivery while another one fails for the last time stays active", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  await dispatch(scene.event(), scene.work);
+  scene.passMinutes(77 * 60);
+  const { table, now } = scene.work;
+  const key = outcomeKey(scene.accountId, id);
+  let isAccepted = false;
+  const get: typeof table.get = async (wanted, schema) => {
+    const item = await table.get(wanted, schema);
+    if (wanted.SK === key.SK && !isAccepted) {
+      isAccepted = true;
+      await noteSuccess(table, { account_id: scene.accountId, webhook_id: id }, now());
+    }
+    return item;
+  };
+  await sweep({ ...scene.work, table: { ...table, get } });
+  expect([isAccepted, (await scene.find(id)).status]).toEqual([true, "active"]);
 });
 
 test("the due deliveries of a disabled webhook are given up in one run", async () => {

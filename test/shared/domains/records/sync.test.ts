@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 
+import { zoneRemoved } from "../../../../shared/deletion/zone.ts";
 import { planRecords } from "../../../../shared/domains/records/plan.ts";
 import { systemWriter } from "../../../../shared/domains/setup/work.ts";
-import { hasRevision, zoneDueKey } from "../../../../shared/domains/zone.ts";
+import { hasRevision, zoneDueKey, zoneKey } from "../../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
@@ -33,6 +34,27 @@ test("a change of records during a sync of the zone leaves the zone in the queue
   expect(changed).toMatchObject({ revision: 2, synced_revision: 1, due_at: expect.any(String) });
   expect(await table.getMany([zoneDueKey(changed, changed.due_at ?? "")])).toEqual([expect.anything()]);
   expect(reads).toEqual([expect.any(String), null]);
+});
+
+test("a sync that stalls until its zone is removed does not bring the removed zone back", async () => {
+  const { add, sync, zone, table, provider, served, wait } = await newScene();
+  await add({ name: "www" });
+  const removeMeanwhile = async (...args: Parameters<typeof provider.changeZone>) => {
+    const changed = await provider.changeZone(...args);
+    wait(130_000);
+    const { account_id, domain_id, revision } = await zone();
+    const update = zoneKey(account_id, domain_id);
+    await table.attempt({ update, set: { wanted: false }, if: { revision } });
+    await provider.deleteZone(args[0]);
+    const writes = zoneRemoved(await zone());
+    await table.commit(async () => ({ value: undefined, writes }));
+    return changed;
+  };
+  await sync({ changeZone: removeMeanwhile });
+  expect(await zone()).not.toHaveProperty("zone_id");
+  await add({ name: "mail" });
+  await sync();
+  expect(await served()).toEqual(["mail A", "www A"]);
 });
 
 test("a sync does not call the provider for a zone that is up to date, or that is not wanted on the nameservers", async () => {

@@ -101,7 +101,7 @@ export async function planAssignments(
   }));
   const writes = [
     ...assignments.flatMap((assignment) => itemWrites(accountId, assignment)),
-    ...moved.flatMap(({ after }) => endWrites(accountId, after)),
+    ...moved.flatMap(({ before, after }) => endWrites(accountId, before, after)),
     ...(await planHolders(table, accountId, [
       ...changes.filter((_, index) => assignments[index]?.kind !== "super_admin"),
       ...moves,
@@ -141,7 +141,7 @@ export async function planNewEnds(
   const ends = Object.fromEntries(same.map((assignment) => [assignment.id, expires_at]));
   const isUserOwner = kind === "account_owner" && type === "user";
   const writes = [
-    ...moved.flatMap(({ after }) => endWrites(accountId, after)),
+    ...moved.flatMap(({ before, after }) => endWrites(accountId, before, after)),
     ...(kind === "super_admin"
       ? [await planSuperAdmin(table, id, (grants) => grants, ends)]
       : await planHolders(table, accountId, changes)),
@@ -160,11 +160,18 @@ function withEnd({ before: { expires_at: _, ...lasting }, expires_at }: NewEnd):
   return { ...lasting, ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
-/** The writes to the row and the task of an assignment that gets another end. */
-const endWrites = (accountId: string, assignment: Assignment): Write[] => [
-  { put: { ...assignmentKey(accountId, "ASSIGNMENT", assignment.id), ...assignment }, if: "present" },
-  ...dueWrites(accountId, assignment),
+/**
+ * The writes to the row and the task of an assignment that gets another end. The transaction fails if the end has
+ * changed since it was read.
+ */
+const endWrites = (accountId: string, before: Assignment, after: Assignment): Write[] => [
+  { put: { ...assignmentKey(accountId, "ASSIGNMENT", after.id), ...after }, if: sameEnd(before) },
+  ...dueWrites(accountId, after),
 ];
+
+/** The condition that an assignment exists, and still has its end, if it has one. */
+const sameEnd = ({ expires_at }: Assignment): "present" | { expires_at: string } =>
+  expires_at === undefined ? "present" : { expires_at };
 
 const dueWrites = (accountId: string, { id, expires_at }: Assignment): Write[] =>
   expires_at === undefined ? [] : [dueWrite(grantQueue, [accountId, id], expires_at)];
@@ -289,9 +296,9 @@ async function heldAmong(
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   const ttl = ttlOfEnded(now);
   return assignments.flatMap((assignment): Write[] => {
-    const { id, scope, expires_at } = assignment;
+    const { id, scope } = assignment;
     return [
-      { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: expires_at === undefined ? "present" : { expires_at } },
+      { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: sameEnd(assignment) },
       { put: { ...assignmentKey(accountId, "REVOKED", id), ...endedAssignment(assignment, now), ttl } },
       ...(scope ? [{ delete: scopedKey(accountId, scope, id) }] : []),
     ];

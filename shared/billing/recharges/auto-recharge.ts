@@ -284,8 +284,8 @@ const methodRequired = (): Problem =>
   new Problem("payment_method_required", "Save a card first, with billing.payment_method_session.create.");
 
 /**
- * Plans to switch off automatic recharges, with an event that gives the reason. Plans nothing if automatic recharges
- * are off already.
+ * Plans to switch off automatic recharges, with an event that gives the reason. If automatic recharges are off already,
+ * plans only a check that they stay off.
  */
 export async function planSwitchOff(
   table: Reader,
@@ -294,7 +294,7 @@ export async function planSwitchOff(
   now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const before = await readSettings(table, accountId, dayOf(now));
-  if (!before.enabled) return { writes: [], changes: [] };
+  if (!before.enabled) return { writes: [unchangedSettings(accountId, before)], changes: [] };
   const { currency } = await getAccount(table, accountId);
   const { last: id = accountId, amount } = before;
   const after = { ...before, enabled: false };

@@ -350,8 +350,8 @@ function switchOffChanges(
 }
 
 /** The task that looks at the wallet again after a failed recharge. */
-const retry = (accountId: string, { id }: StoredRecharge, { enabled, retry_at }: StoredSettings): Write[] =>
-  enabled && retry_at !== undefined ? [dueWrite(rechargeQueue, [accountId, `retry/${id}`], retry_at)] : [];
+const retry = (accountId: string, { id }: StoredRecharge, { retry_at }: StoredSettings): Write[] =>
+  retry_at !== undefined ? [dueWrite(rechargeQueue, [accountId, `retry/${id}`], retry_at)] : [];
 
 /**
  * Plans the end of a recharge that failed, if the customer has saved another card meanwhile. The recharge does not

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { closeAccount } from "../../../shared/billing/close.ts";
+import { settleRecharge } from "../../../shared/billing/recharges/recharge.ts";
 import { rechargeRetryDays } from "../../../shared/wallet/catalogue.ts";
 import { testTable } from "../../support/world.ts";
 import { newRechargeScene } from "./recharge-scene.ts";
@@ -156,6 +157,23 @@ test("switching recharges off and on does not bring the next attempt forward", a
   }
   expect(scene.charges).toHaveLength(1);
   expect(await scene.settings()).toEqual(before);
+});
+
+test("a recharge that fails while recharges are switched off is tried again in time if they are switched on", async () => {
+  const scene = await newRechargeScene("declined");
+  scene.faults.push("before");
+  await runLow(scene);
+  const { last_recharge } = await scene.settings();
+  const charge = { id: "ch_1", accountId: scene.accountId, reference: last_recharge?.id ?? "", amount: 2_500 };
+  await settleRecharge({ ...charge, currency: "USD", status: "processing" }, scene.work);
+  await scene.update({ enabled: false });
+  await settleRecharge({ ...charge, currency: "USD", status: "failed" }, scene.work);
+  await scene.update({ enabled: true });
+  expect(await scene.settings()).toMatchObject({ state: "waiting", retry_at: expect.stringMatching(/^2026-03-03T/) });
+  scene.on("2026-03-03", "23:00");
+  await scene.sweep();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(1);
 });
 
 test("at most four charges are tried on a day, even with new cards, and the next charge is on the next day", async () => {

@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 
 import { noRoles } from "../../../shared/accounts/standing.ts";
 import { assignmentChange, endChange, type Assignment } from "../../../shared/grants/assignment.ts";
-import { assignmentsOn, planAssignments, planRevocation, type Grantable } from "../../../shared/grants/assignments.ts";
+import {
+  assignmentsOn,
+  getAssignments,
+  planAssignments,
+  planNewEnds,
+  planRevocation,
+  type Grantable,
+} from "../../../shared/grants/assignments.ts";
+import { readOwners } from "../../../shared/grants/holders.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 const id = "00000000-0000-4000-8000-000000000001";
@@ -41,4 +49,30 @@ test("a grant on a resource is found by this resource, and after its revocation 
   const rows = await table.between("ACCOUNT#account", "A", "Z");
   const keptUntil = now.getTime() / 1_000 + 400 * 86_400;
   expect(rows.map(({ SK, ttl }) => [SK, ttl])).toEqual([[`REVOKED#${planned[0]?.id}`, Math.ceil(keptUntil)]]);
+});
+
+test("an ownership that gets two ends at the same time counts as lasting only if its last end is none", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  const give = (user: string, given: Grantable) =>
+    table.commit(async () => {
+      const subject = { type: "user" as const, id: user };
+      const { assignments, writes } = await planAssignments(table, "account", subject, [given], { by: "x", now });
+      return { value: assignments, writes };
+    });
+  await give(id, { kind: "account_owner" });
+  const ending: Grantable = { kind: "account_owner", expires_at: "2026-04-01T00:00:00.000Z" };
+  const given = await give("00000000-0000-4000-8000-000000000002", ending);
+  const ids = given.map((one) => one.id);
+  const end = (expires_at: string | undefined, first: Assignment[]) => {
+    let read = first;
+    return table.commit(async () => {
+      const { writes } = await planNewEnds(table, "account", read, expires_at);
+      read = await getAssignments(table, "account", ids);
+      return { value: undefined, writes };
+    });
+  };
+  await end(undefined, given);
+  expect(await readOwners(table, "account")).toHaveLength(2);
+  await end("2026-05-01T00:00:00.000Z", given);
+  expect(await readOwners(table, "account")).toEqual([id]);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { afterReading } from "../../../support/between.ts";
 import { billing } from "../../../support/billing.ts";
 import { request } from "../../../support/request.ts";
 import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
@@ -14,6 +15,18 @@ test("removes the card and switches off automatic recharges; a second deletion c
     expect((await billing(account, "GET", "payment-method")).body).toEqual({ payment_method: null });
     expect((await billing(account, "GET", "auto-recharge")).body).toMatchObject({ enabled: false, state: "off" });
   }
+});
+
+test("automatic recharges that are switched on during the removal of the card are switched off again", async () => {
+  const account = await newAccount();
+  await saveTestCard(account);
+  const removed = await afterReading(
+    ({ SK }) => SK === "AUTO_RECHARGE",
+    () => billing(account, "PATCH", "auto-recharge", { enabled: true }),
+    () => billing(account, "DELETE", "payment-method"),
+  );
+  expect(removed.status).toBe(200);
+  expect((await billing(account, "GET", "auto-recharge")).body).toMatchObject({ enabled: false, state: "off" });
 });
 
 test("a program that deletes the card completes, also if there is none", async () => {

@@ -41,9 +41,13 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
     ),
   );
 
+/** The most attempts to drop sessions from the list while other programs use these sessions. */
+const maxDrops = 5;
+
 /**
  * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
- * recently used sessions. Returns the names of the sessions that are dropped from the list before they expire.
+ * recently used sessions. Returns the names of the sessions that are dropped from the list before they expire. A
+ * session that another program uses meanwhile is not dropped.
  */
 async function recordInList(
   table: Table,
@@ -53,16 +57,19 @@ async function recordInList(
   now: number,
 ): Promise<string[]> {
   if (listed.has(name) && isRecorded(usedAt, now)) return [];
-  const others = [...listed].filter(([other]) => other !== name).toSorted(([, a], [, b]) => b - a);
-  const live = others.filter(([, at]) => at + usedForMs > now);
-  const ended = live.slice(sessionsLimit - 1).map(([other]) => other);
-  const kept = new Set(live.slice(0, sessionsLimit - 1).map(([other]) => other));
-  await table.attempt({
-    update: listKey(principalId),
-    set: { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) },
-    remove: others.flatMap(([other]) => (kept.has(other) ? [] : [`${prefix}${other}`])),
-  });
-  return ended;
+  const set = { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) };
+  const update = listKey(principalId);
+  for (let known = listed, tries = 1; ; tries += 1) {
+    const others = [...known].filter(([other]) => other !== name).toSorted(([, a], [, b]) => b - a);
+    const live = others.filter(([, at]) => at + usedForMs > now);
+    const kept = new Set(live.slice(0, sessionsLimit - 1));
+    const dropped = tries > maxDrops ? [] : others.filter((one) => !kept.has(one));
+    const unused = Object.fromEntries(dropped.map(([other, at]) => [`${prefix}${other}`, at]));
+    const remove = Object.keys(unused);
+    const { done } = await table.attempt({ update, set, remove, ...(remove.length === 0 ? {} : { if: unused }) });
+    if (done) return dropped.filter((one) => live.includes(one)).map(([other]) => other);
+    known = lastUses((await table.getMany([update]))[0]);
+  }
 }
 
 /** Removes a session from the list. */

@@ -10,6 +10,7 @@ import type { WorkerContext } from "../../http/worker.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
 import { mailboxesByIds } from "../mailboxes/lookup.ts";
 import { hashPassword } from "../mailboxes/password.ts";
 import { domainIdOf, scopedById } from "../scoped/family.ts";
@@ -72,8 +73,7 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
       throw error;
     }
     work.log.info("mail refused", { account_id: accountId, forwarding_id: ruleId });
-    await settle("refused");
-    return noteRefusal(recipient, email, work);
+    return noteRefusal(recipient, lease, work);
   }
   await settle("mailed");
 }
@@ -175,13 +175,26 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
   });
 }
 
-/** Stores a refusal by the recipient's mail server in the rule. The target is then `expired`. */
-function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
+/**
+ * Stores a refusal by the recipient's mail server in the proof and in the rule. The target is then `expired`. Does
+ * nothing if a newer request has replaced the proof.
+ */
+function noteRefusal(
+  { accountId, ruleId: id, slot }: Recipient,
+  { email, version }: Lease,
+  { table, now }: SendWork,
+): Promise<void> {
   const author = systemAuthor("forwarding", "forwarding");
   return recorder({ table, accountId, author, now })(async () => {
-    const before = await scopedById(rules, table, accountId, id);
+    const [proof, before] = await Promise.all([
+      getProof(table, accountId, id, slot),
+      scopedById(rules, table, accountId, id),
+    ]);
+    if (proof?.version !== version) return { value: undefined, writes: [], changes: [] };
+    const set = { state: "refused" satisfies StoredProof["state"], lease_until: "" };
+    const settled: Write = { update: proofKey(accountId, id, slot), set, if: { version } };
     const target = before && waitingTarget(before, email);
-    if (!target) return { value: undefined, writes: [], changes: [] };
+    if (!target) return { value: undefined, writes: [settled], changes: [], housekeeping: true };
     const at = now();
     const refused = {
       ...target,
@@ -193,7 +206,7 @@ function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { tabl
     const views = { before: ruleView(before, at), after: ruleView(after, at) };
     return {
       value: undefined,
-      writes: ruleUpdate(accountId, before, after),
+      writes: [settled, ...ruleUpdate(accountId, before, after)],
       changes: [change(ruleKind, "verification_failed", id, views)],
     };
   });

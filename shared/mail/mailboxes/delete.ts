@@ -72,7 +72,13 @@ export async function planDeletion(
     domainList(table, domain, places),
     readList(table, deletedMailboxesOf(account_id)),
   ]);
-  const asRead = new Map(mailboxes.map(({ id, version }) => [mailboxKey(account_id, id).SK, { if: { id, version } }]));
+  // A report of usage does not raise the version.
+  const asRead = new Map(
+    mailboxes.map(({ id, version, used, used_at }) => [
+      mailboxKey(account_id, id).SK,
+      { if: { id, version, used, ...(used_at === undefined ? {} : { used_at }) } },
+    ]),
+  );
   return {
     writes: [
       ...removeRows(all.state, ordinals).map((write) =>

@@ -293,7 +293,12 @@ function planMeasurement(
     update: mailboxKey(accountId, mailboxId),
     set: { used, messages, used_at, quota_step: after.quota_step, ...(isLater ? { last_login_at } : {}) },
     // If two reports come at the same time, the second reads the values that the first has stored.
-    if: { id: stored.id, used: stored.used, ...(stored.used_at === undefined ? {} : { used_at: stored.used_at }) },
+    if: {
+      id: stored.id,
+      used: stored.used,
+      ...(stored.used_at === undefined ? {} : { used_at: stored.used_at }),
+      ...(isLater && stored.last_login_at !== null ? { last_login_at: stored.last_login_at } : {}),
+    },
   });
   if (!isNewer || !domain || quota_step <= (stored.quota_step ?? 0)) return;
   const states = { before: mailboxCore(stored, domain), after: mailboxCore(after, domain) };

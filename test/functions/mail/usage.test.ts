@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { sentKey } from "../../../shared/mail/usage/sent.ts";
+import { afterReading } from "../../support/between.ts";
 import { write } from "../../support/domain-work.ts";
 import { withFault } from "../../support/faults.ts";
 import { ago, dayAgo, of, post, reportUsage, sceneWithMailbox } from "../../support/mail-reports.ts";
@@ -20,6 +21,20 @@ async function billable({ id }: Pick<Account, "id">): Promise<unknown> {
 }
 
 const usageOf = async (account: Account, { id }: { id: string }) => (await send(account, "GET", at(id, "/usage"))).body;
+
+test("a late report of an older login does not replace a newer login", async () => {
+  const { account, mailbox } = await sceneWithMailbox();
+  const report = (login: string) => reportUsage({ logins: [{ ...of(account, mailbox), at: login, protocol: "imap" }] });
+  await report(ago(5, 0));
+  const isMailbox = ({ SK }: { SK: string }) => SK === mailboxKey(account.id, mailbox.id).SK;
+  await afterReading(
+    isMailbox,
+    () => report(ago(0, 2)),
+    () => report(ago(3, 0)),
+  );
+  const { body } = await send(account, "GET", at(mailbox.id));
+  expect(Date.parse(body.last_login_at)).toBeGreaterThan(Date.parse(ago(1, 0)));
+});
 
 test("stores the usage of mailboxes, and shows it", async () => {
   const { account, mailbox } = await sceneWithMailbox();

@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { sessionLimitBytes } from "../../../../functions/code/language/limits.ts";
+import { loadSession, saveSession } from "../../../../functions/code/sessions/session.ts";
+import type { Table } from "../../../../shared/table/table.ts";
 import { codeContext, runFor } from "../../../support/code-context.ts";
+import { createMemoryStore, openMemoryTable } from "../../../support/memory-table.ts";
 import { newAccount, newUser, testTable } from "../../../support/world.ts";
 
 const sessionId = "session-1";
@@ -18,6 +21,28 @@ test("a variable is there for the next program of the session, until it gets ano
   const last = await runFor(user, "x", inSession);
   expect(last.result.last_value).toEqual([user.id, [1, { a: null }]]);
   expect(last).not.toHaveProperty("session");
+});
+
+test("a session that is used while another program begins the 101st session is not dropped", async () => {
+  const store = createMemoryStore();
+  let step: (() => Promise<unknown>) | undefined;
+  const plain = openMemoryTable(store);
+  const interrupted = openMemoryTable(store, {
+    step: async (place) => {
+      const next = place.startsWith("write") && place.includes("SESSIONS") ? step : undefined;
+      if (next) step = undefined;
+      await next?.();
+      return undefined;
+    },
+  });
+  let at = Date.parse("2026-03-01T12:00:00Z");
+  const ref = (table: Table, id: string) => ({ table, principalId: "p", sessionId: id, now: () => new Date(at) });
+  for (let index = 0; index < 100; index++, at += 2_000)
+    await saveSession(ref(plain, `s${index}`), new Map([["x", { value: index }]]));
+  step = () => saveSession(ref(plain, "s0"), new Map([["y", { value: "saved" }]]));
+  await saveSession(ref(interrupted, "new"), new Map([["x", { value: 1 }]]));
+  const namesIn = async (id: string) => [...(await loadSession(ref(plain, id))).variables.keys()];
+  expect([step, await namesIn("s0"), await namesIn("s1")]).toEqual([undefined, ["x", "y"], []]);
 });
 
 test("methods can be called on variables of the session, also on a variable with the name of a family of functions", async () => {

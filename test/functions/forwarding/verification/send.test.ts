@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { sendVerification } from "../../../../shared/mail/forwarding/send.ts";
 import { mailedKey } from "../../../../shared/mail/forwarding/target.ts";
+import { MailRefused } from "../../../../shared/providers/mail/mail.ts";
 import { write } from "../../../support/domain-work.ts";
 import {
   agreedRule,
@@ -28,6 +29,22 @@ const mailedAgo = (target: string, ...seconds: number[]): Promise<void> =>
       version: 1,
     },
   });
+
+test("a refusal of a mail does not count if another mail was asked for meanwhile", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const work = sendWork();
+  const refuse = async (): Promise<never> => {
+    await mailedAgo(rule.target_email, 61);
+    expect((await ask(account, rule.id)).status).toBe(200);
+    throw new MailRefused("550 no such user");
+  };
+  await sendVerification(account.id, rule.id, { ...work, mail: { ...work.mail, send: refuse } });
+  const { body } = await send(account, "GET", ofRule(rule.id));
+  expect(body).toMatchObject({ verification_state: "pending", status_reason: null });
+  const { token } = await mailed(account, rule);
+  expect((await press(token)).status).toBe(200);
+});
 
 test("a new mail ends the link and the code of the mail before", async () => {
   const account = await newAccount();

@@ -46,8 +46,8 @@ const maxDrops = 5;
 
 /**
  * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
- * recently used sessions. Returns the names of the sessions that are dropped from the list before they expire. A
- * session that another program uses meanwhile is not dropped.
+ * recently used sessions. Returns the sessions that are dropped from the list before they expire, with their last
+ * uses. A session that another program uses meanwhile is not dropped.
  */
 async function recordInList(
   table: Table,
@@ -55,7 +55,7 @@ async function recordInList(
   { name, usedAt }: { name: string; usedAt: number },
   listed: ReadonlyMap<string, number>,
   now: number,
-): Promise<string[]> {
+): Promise<[name: string, usedAt: number][]> {
   if (listed.has(name) && isRecorded(usedAt, now)) return [];
   const set = { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) };
   const update = listKey(principalId);
@@ -67,7 +67,7 @@ async function recordInList(
     const unused = Object.fromEntries(dropped.map(([other, at]) => [`${prefix}${other}`, at]));
     const remove = Object.keys(unused);
     const { done } = await table.attempt({ update, set, remove, ...(remove.length === 0 ? {} : { if: unused }) });
-    if (done) return dropped.filter((one) => live.includes(one)).map(([other]) => other);
+    if (done) return dropped.filter((one) => live.includes(one));
     known = lastUses((await table.getMany([update]))[0]);
   }
 }
@@ -199,8 +199,13 @@ const recordUse = async (
     listed,
     now().getTime(),
   );
+  // A program that saves variables stores them before it records its use. So a session that was saved meanwhile stays.
   // A failed deletion is ignored, because the item expires within the hour.
-  await Promise.allSettled(ended.map((name) => table.attempt({ delete: sessionKey(principalId, name) })));
+  await Promise.allSettled(
+    ended.map(([name, at]) =>
+      table.attempt({ delete: sessionKey(principalId, name), if: { used_at: { atMost: at } } }),
+    ),
+  );
 };
 
 /**

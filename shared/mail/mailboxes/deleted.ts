@@ -170,8 +170,7 @@ async function deletedByRef(table: Reader, accountId: string, ref: string): Prom
 }
 
 /**
- * A deleted mailbox by its id, or the restored mailbox, with its domain. Undefined if the mailbox is purged or never
- * was deleted.
+ * A mailbox that exists or was deleted, by its id, with its domain. Undefined if there is none, or if it is purged.
  */
 export async function deletedOrRestored(
   table: Reader,

@@ -244,7 +244,7 @@ describe("a super admin with a grant that is enough to call a route", () => {
  */
 const isGiving = ({ capability }: Route): boolean => capability === "auth.manage" || capability === "webhook.manage";
 
-test("a route that looks at permissions besides its capability says so", { timeout: 120_000 }, async () => {
+test("a route whose successful example looks at permissions besides its capability says so", { timeout: 120_000 }, async () => {
   const silent = routes.filter((route) => !route.usesPermissions && route.scope !== "visible" && !isGiving(route));
   const looking: string[] = [];
   for (const route of silent.filter(({ name }) => name !== "me.permissions")) {

@@ -244,24 +244,28 @@ describe("a super admin with a grant that is enough to call a route", () => {
  */
 const isGiving = ({ capability }: Route): boolean => capability === "auth.manage" || capability === "webhook.manage";
 
-test("a route whose successful example looks at permissions besides its capability says so", { timeout: 120_000 }, async () => {
-  const silent = routes.filter((route) => !route.usesPermissions && route.scope !== "visible" && !isGiving(route));
-  const looking: string[] = [];
-  for (const route of silent.filter(({ name }) => name !== "me.permissions")) {
-    const account = await newAccount();
-    const example = await exampleOf(route, account);
-    const { run } = route;
-    const look = (context: Context): Context => {
-      const get = (permissions: Permissions, key: keyof Permissions) => {
-        looking.push(route.name);
-        return permissions[key];
+test(
+  "a route whose successful example looks at permissions besides its capability says so",
+  { timeout: 120_000 },
+  async () => {
+    const silent = routes.filter((route) => !route.usesPermissions && route.scope !== "visible" && !isGiving(route));
+    const looking: string[] = [];
+    for (const route of silent.filter(({ name }) => name !== "me.permissions")) {
+      const account = await newAccount();
+      const example = await exampleOf(route, account);
+      const { run } = route;
+      const look = (context: Context): Context => {
+        const get = (permissions: Permissions, key: keyof Permissions) => {
+          looking.push(route.name);
+          return permissions[key];
+        };
+        return { ...context, permissions: new Proxy(context.permissions, { get }) };
       };
-      return { ...context, permissions: new Proxy(context.permissions, { get }) };
-    };
-    const spied = vi.spyOn(route, "run").mockImplementation((input, context) => run(input, look(context)));
-    const { status } = await callRest(route, example, account.owner.token);
-    expect([route.name, status]).toEqual([route.name, route.http.status]);
-    spied.mockRestore();
-  }
-  expect([...new Set(looking)]).toEqual([]);
-});
+      const spied = vi.spyOn(route, "run").mockImplementation((input, context) => run(input, look(context)));
+      const { status } = await callRest(route, example, account.owner.token);
+      expect([route.name, status]).toEqual([route.name, route.http.status]);
+      spied.mockRestore();
+    }
+    expect([...new Set(looking)]).toEqual([]);
+  },
+);

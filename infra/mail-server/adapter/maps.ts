@@ -40,8 +40,8 @@ const service = ({ route }: Verdict): string | undefined => {
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
 /**
- * The API's answer for an address. Undefined if the text is no address, if the API does not know the address's domain,
- * or if nobody here has the address and the domain's MX is elsewhere.
+ * The API's answer for an address. Undefined in three cases: the text is no address, the API does not know the domain,
+ * or the API knows no such address and the MX of the domain is at another host.
  */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;

@@ -531,33 +531,31 @@ describe("a domain that comes to our nameservers", () => {
   });
 });
 
-test("a domain whose zone is being removed cannot become hosted until the zone is gone", async () => {
+/** An external domain whose zone is due for removal, and its removal. In `beginRemoval` the DNS provider is silent. */
+async function leftLongAgo() {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await setMode(account, name, "external");
   await publish(name, [proofOf(account, name)]);
   const left = await advance(account, name);
   const at = new Date(Date.parse(left?.handover?.gone_at ?? "") + 3 * dayMs);
-  const { dns } = workAt(at);
-  const silent = { ...dns, deleteZone: () => Promise.reject(new Error("It is silent.")) };
   const { id, due_at } = await storedAs(account, name);
-  await expect(advanceDomain(account.id, id, due_at ?? "", workAt(at, { dns: silent }))).rejects.toThrow("silent");
+  const remove = (work = workAt(at)) => advanceDomain(account.id, id, due_at ?? "", work);
+  const silent = { ...workAt(at).dns, deleteZone: () => Promise.reject(new Error("It is silent.")) };
+  const beginRemoval = () => expect(remove(workAt(at, { dns: silent }))).rejects.toThrow("silent");
+  return { account, id, name, beginRemoval, remove };
+}
+
+test("a domain whose zone is being removed cannot become hosted until the zone is gone", async () => {
+  const { account, name, beginRemoval, remove } = await leftLongAgo();
+  await beginRemoval();
   expect((await setMode(account, name, "hosted")).body).toMatchObject({ status: 503, code: "busy" });
-  await advanceDomain(account.id, id, due_at ?? "", workAt(at));
+  await remove();
   expect((await setMode(account, name, "hosted")).body).toMatchObject({ status: "pending_delegation" });
 });
 
 test("a domain whose zone begins to be removed during its change to hosted stays external", async () => {
-  const account = await newAccount();
-  const { name } = await quicklyActive(account);
-  await setMode(account, name, "external");
-  await publish(name, [proofOf(account, name)]);
-  const left = await advance(account, name);
-  const at = new Date(Date.parse(left?.handover?.gone_at ?? "") + 3 * dayMs);
-  const { id, due_at } = await storedAs(account, name);
-  const silent = { ...workAt(at).dns, deleteZone: () => Promise.reject(new Error("It is silent.")) };
-  const beginRemoval = () =>
-    expect(advanceDomain(account.id, id, due_at ?? "", workAt(at, { dns: silent }))).rejects.toThrow("silent");
+  const { account, id, name, beginRemoval } = await leftLongAgo();
   const isZone = ({ SK }: { SK: string }) => SK === zoneKey(account.id, id).SK;
   const { body } = await afterReading(isZone, beginRemoval, () => setMode(account, name, "hosted"));
   expect(body).toMatchObject({ status: 503, code: "busy" });

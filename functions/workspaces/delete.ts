@@ -11,6 +11,7 @@ export const route = defineRoute({
   capability: "workspace.manage",
   scope: workspaceScope,
   access: "write",
+  resumes: true,
   params: WorkspaceParams,
   output: Empty,
   problems: ["workspace_not_empty"],

@@ -7,7 +7,7 @@ import { getAccount } from "../../shared/accounts/visible.ts";
 import { closeAccount } from "../../shared/billing/close.ts";
 import { setAccountCurrency } from "../../shared/billing/currency.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
-import { mapConcurrently } from "../../shared/core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../../shared/core/concurrency.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { AccountCurrency, defaultCurrency } from "../../shared/core/money.ts";
@@ -139,10 +139,7 @@ async function removeSuperAdmin(table: Table, userId: string): Promise<Record<st
   const accounts: string[] = [];
   if (ids.some((id) => id !== operatorGrant)) for await (const id of accountIds(table)) accounts.push(id);
   const results = await mapConcurrently(accounts, 8, (accountId) => revokeIn(table, accountId, ids, now));
-  const revoked = results.flatMap((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
+  const revoked = allFulfilled(results).flat();
   const withoutThese = (grants: string[]) => grants.filter((id) => !ids.includes(id));
   await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, withoutThese)] }));
   return { user_id: userId, is_super_admin: false, revoked };

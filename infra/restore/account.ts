@@ -6,7 +6,7 @@ import { accountKey, accountKind, StoredAccount } from "../../shared/accounts/ac
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { change } from "../../shared/changes/kind.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
-import { mapConcurrently } from "../../shared/core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../../shared/core/concurrency.ts";
 import { clock } from "../../shared/core/time.ts";
 import { dkimQueue, domainQueue } from "../../shared/domains/domain.ts";
 import { allRrsets, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
@@ -236,5 +236,5 @@ async function applyAll(live: Table, steps: readonly Step[]): Promise<void> {
     atOnce,
     (step) => apply(live, step),
   );
-  for (const result of results) if (result.status === "rejected") throw result.reason;
+  allFulfilled(results);
 }

@@ -37,6 +37,11 @@ export type ChangePlan<T> = Plan<T> & {
    */
   partial?: boolean;
   /**
+   * Whether to note at the caller's claim, in this transaction, that the call takes effect. Only for a `partial` plan.
+   * A repeat of the call finds `hasBegun` in its context.
+   */
+  begins?: boolean;
+  /**
    * The present state of the resource in the path, to compare with `If-Match`. The default is the state before the
    * change in `changes`.
    */
@@ -73,7 +78,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
     let isPart = false;
     const result = await table.commit(async () => {
       const planned = await plan();
-      const { value, changes, matched = false, housekeeping = false, partial = false } = planned;
+      const { value, changes, matched = false, housekeeping = false, partial = false, begins = false } = planned;
       const writes = [...planned.writes, ...SoleWrites.list(planned.sole)];
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without a recorded change`);
@@ -86,7 +91,8 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       isPart = partial && changes.length > 0;
       const answer: Write[] =
         claim && !partial && !isAnswered ? [claim.settle("answer" in planned ? planned.answer : value)] : [];
-      return { value, writes: [...writes, ...recorded, ...answer] };
+      const begun = claim && partial && begins ? [claim.begin()] : [];
+      return { value, writes: [...writes, ...recorded, ...answer, ...begun] };
     });
     isAnswered ||= isLast;
     if (claim && isPart) claim.isPartlyDone = true;
@@ -116,6 +122,10 @@ export type Claim = {
   id: string;
   /** Whether a part of the request may be done: by this call, or by an earlier request that this request repeats. */
   isPartlyDone: boolean;
+  /** Whether an earlier attempt of the request has committed the write of `begin`. */
+  hasBegun: boolean;
+  /** The write that notes that the request takes effect. */
+  begin: () => Write;
   /** The write that stores the answer made from `value`, for the transaction that makes the changes. */
   settle: (value: unknown) => Write;
   /**

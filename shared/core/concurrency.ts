@@ -23,6 +23,13 @@ export async function mapConcurrently<T, R>(
   return results.filter((result) => result !== undefined);
 }
 
+/** The values of settled results, in their order. Throws the first reason if a result was rejected. */
+export const allFulfilled = <T>(results: readonly PromiseSettledResult<T>[]): T[] =>
+  results.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
+
 /**
  * Interleaves items by key: the first item of every key, then the second of every key, and so on. Items of one key keep
  * their order.

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { mapConcurrently } from "./concurrency.ts";
+import { mapConcurrently, allFulfilled } from "./concurrency.ts";
 import { invalidAt } from "./errors.ts";
 
 /** The most items on a page. */
@@ -158,8 +158,5 @@ export async function readConcatenated<T>(
     }
   };
   const results = await mapConcurrently(parts, sourcesAtOnce, readPart, () => hasFailed);
-  return results.flatMap((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
+  return allFulfilled(results).flat();
 }

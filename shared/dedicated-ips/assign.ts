@@ -137,6 +137,7 @@ async function tryToBegin(
       changes: [],
       housekeeping: true,
       partial: true,
+      begins: true,
     };
   });
   return detail ? { isOwn: false, detail } : result;

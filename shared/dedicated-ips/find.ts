@@ -36,6 +36,13 @@ const domainLimit = 20_000;
 
 type ReadContext = Pick<Context, "table" | "permissions">;
 
+/** Reads the dedicated IP of a request's path. Throws 404 if there is none. Requires no permission. */
+export async function ipNamed({ account_id, dedicated_ip_id }: IpParams, { table }: ReadContext): Promise<StoredIp> {
+  const ip = await ipById(table, account_id, dedicated_ip_id);
+  if (!ip) throw notFound();
+  return ip;
+}
+
 /** The domains on which the principal holds a capability. Throws 422 for more than 20,000 domains. */
 export async function domainsWithCapability(
   accountId: string,

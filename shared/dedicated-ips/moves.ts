@@ -1,11 +1,11 @@
 import { covers } from "../auth/permissions.ts";
-import { mapConcurrently } from "../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../core/concurrency.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { type StoredDomain, domainKey, noSuchDomain, notReady as domainNotReady } from "../domains/domain.ts";
-import { scopesOfDomain, domainByRef } from "../domains/find.ts";
+import { scopesOfDomain, domainByRef, domainsByIds } from "../domains/find.ts";
 import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
-import { type StoredIp, isAssignable, notReady } from "./dedicated-ip.ts";
+import { type DedicatedIpWithDomains, type StoredIp, isAssignable, notReady } from "./dedicated-ip.ts";
 import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];
@@ -23,10 +23,7 @@ type Viewer = Pick<Context, "table" | "permissions">;
 /** The domains with these names or ids, in this order. Undefined for a domain that does not exist. */
 async function domainsNamed(accountId: string, refs: readonly string[], { table }: Viewer) {
   const results = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
-  return results.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
+  return allFulfilled(results);
 }
 
 const mayAssign = ({ permissions }: Viewer, domain: StoredDomain): boolean =>
@@ -49,8 +46,30 @@ export async function readDomainIndexes(
   return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
 }
 
-/** Throws the 422 of `readDomainIndexes`, but not for a domain that does not exist. */
-export async function requireAssignable(accountId: string, refs: readonly string[], viewer: Viewer): Promise<void> {
+/**
+ * Requires the permissions for a stored answer to a request that named the domains `refs`. Throws the 422 of
+ * `readDomainIndexes`, but not for a domain that does not exist. Throws 403 `forbidden` if the caller may not see a
+ * domain of the answer.
+ */
+export async function requireRepeatable(
+  accountId: string,
+  refs: readonly string[],
+  answer: Pick<DedicatedIpWithDomains, "domains">,
+  viewer: Viewer,
+): Promise<void> {
+  await requireAssignable(accountId, refs, viewer);
+  const shown = await domainsByIds(
+    viewer.table,
+    accountId,
+    answer.domains.map(({ id }) => id),
+  );
+  if (shown.every((domain) => covers(viewer.permissions, "domain.view", scopesOfDomain(domain)))) return;
+  throw new Problem("forbidden", "This needs the capability domain.view on all domains of the stored answer.", {
+    required_capability: "domain.view",
+  });
+}
+
+async function requireAssignable(accountId: string, refs: readonly string[], viewer: Viewer): Promise<void> {
   if (covers(viewer.permissions, "ip.assign", [])) return;
   const domains = await domainsNamed(accountId, refs, viewer);
   const lost = domains.flatMap((domain, index) => (domain && !mayAssign(viewer, domain) ? [index] : []));

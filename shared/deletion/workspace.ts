@@ -25,7 +25,7 @@ import { planScopePurge } from "./scope.ts";
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
  * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
  * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`).
- * A repeated call deletes the rest too. Throws:
+ * A repeated call deletes the rest too, and succeeds also if the worker has deleted it. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
@@ -44,11 +44,11 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
         writes: [...writes, ...done],
         changes,
         housekeeping: true,
-        partial: !isAll || !isFound,
+        partial: !isAll || !(isFound || context.hasBegun),
       };
     });
   }
-  if (!isFound) throw notFound();
+  if (!isFound && !context.hasBegun) throw notFound();
 }
 
 const restPrefix = "workspace/";
@@ -129,6 +129,7 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     return {
       value: isAll ? "gone" : { restDueAt },
       partial: !isAll,
+      begins: !isAll,
       writes: [...writes, ...name, ...grants.writes, ...rest],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };

@@ -83,6 +83,8 @@ const FoundClaim = z.object({
   owner: z.string(),
   /** The owner of the first claim. Repeats of an interrupted request make new claims with the same `first`. */
   first: z.string().optional(),
+  /** When the request committed a transaction with `begins`, in milliseconds. Absent before. */
+  begun_at: z.coerce.number().optional(),
   state: z.enum(["running", "done"]),
   lease_until: z.coerce.number(),
   body: z.string().optional(),
@@ -170,8 +172,9 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
     const replay = replayOf(found, route);
     if ((await request.isStillValid?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
-  const newClaim = claimOf(table, record, { owner, first: found.first }, request);
-  const takeOver = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
+  const { first: firstOwner, begun_at } = found;
+  const newClaim = claimOf(table, record, { owner, first: firstOwner, begun_at }, request);
+  const takeOver = { put: { ...put, first: firstOwner, begun_at }, if: { owner: found.owner, state: found.state } };
   // The request of the first claim may be partly done, so a failed takeover keeps the key for the same request.
   const second = await endOnFailure(newClaim.lapse, table.attempt(takeOver));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
@@ -227,13 +230,13 @@ async function endOnFailure(end: Claim["release"], attempt: Promise<Attempt>): P
   }
 }
 
-type ClaimOwner = Pick<FoundClaim, "owner" | "first">;
+type ClaimOwner = Pick<FoundClaim, "owner" | "first" | "begun_at">;
 
 function claimOf(
   table: Table,
   record: Key,
-  { owner, first }: ClaimOwner,
-  { route, inProgram = false }: KeyedRequest,
+  { owner, first, begun_at }: ClaimOwner,
+  { route, now, inProgram = false }: KeyedRequest,
 ): Claim {
   const isMine = { owner, state: "running" };
   const isDeletion = route.http.method === "DELETE";
@@ -251,6 +254,8 @@ function claimOf(
   return {
     id: requestIdOf(record, first),
     isPartlyDone: owner !== first,
+    hasBegun: begun_at !== undefined,
+    begin: () => ({ update: record, set: { begun_at: now.getTime() }, if: isMine, orElse: inFlight }),
     settleWith,
     settle: (value) => {
       settledWith = { value };

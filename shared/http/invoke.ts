@@ -308,9 +308,9 @@ function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation:
     return value;
   };
   const chargeClass = (limit: LimitClass) => chargeFor(route, limit, { input, principal }, invocation);
-  const keyId = claim?.id;
+  const [keyId, hasBegun] = [claim?.id, claim?.hasBegun];
   const tools = { commit, answer, chargeClass, askEmail, log, now, stopAt };
-  return { principal, permissions, requestId, table, keyId, ifMatch, address, wantsFile, ...tools };
+  return { principal, permissions, requestId, table, keyId, hasBegun, ifMatch, address, wantsFile, ...tools };
 }
 
 /**

@@ -78,6 +78,8 @@ export type Context = {
   answer: <T>(value: T) => Promise<T>;
   /** The id of a request with an idempotency key. A repeat of the request has the same id until there is an answer. */
   keyId?: string | undefined;
+  /** Whether an earlier, interrupted attempt of the same request has committed a transaction with `begins`. */
+  hasBegun?: boolean | undefined;
   /**
    * Charges the caller's rate limit for a request of the class `limit`, which is another class than the route's class.
    * Use this for input that makes a call more expensive than other calls of the route. Throws 429 `rate_limited`.

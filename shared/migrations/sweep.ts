@@ -1,5 +1,5 @@
 import { AccountPointer, accountsMatching } from "../accounts/account.ts";
-import { mapConcurrently } from "../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../core/concurrency.ts";
 import { Problem } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { hourMs, later, minuteMs } from "../core/time.ts";
@@ -178,7 +178,7 @@ async function tryAccounts(
     },
     isOver,
   );
-  for (const result of results) if (result.status === "rejected") throw result.reason;
+  allFulfilled(results);
   return tried;
 }
 

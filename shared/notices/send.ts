@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../accounts/account.ts";
-import { mapConcurrently } from "../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../core/concurrency.ts";
 import { dayMs, later } from "../core/time.ts";
 import type { WorkerContext } from "../http/worker.ts";
 import { letterOf, sentence, shortened } from "../letters/letter.ts";
@@ -86,7 +86,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
   const results = await mapConcurrently(recipients, mailsAtOnce, (address) =>
     sendTo(address, { accountId: account.id, matter, letter }, work),
   );
-  for (const result of results) if (result.status === "rejected") throw result.reason;
+  allFulfilled(results);
 }
 
 const DayMatters = z.object({ matters: z.array(z.string()), version: z.int() });

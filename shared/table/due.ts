@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
+import { mapConcurrently, roundRobin, allFulfilled } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
@@ -118,10 +118,7 @@ export async function readDue(
 ): Promise<Omit<DueItem, "item">[][]> {
   const shards = Array.from({ length: queue.shards }, (_, shard) => shard);
   const read = await mapConcurrently(shards, shardsAtOnce, (shard) => readInTurn(table, queue, shard, now, limit));
-  return read.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value.map(({ at, subject }) => ({ at, subject }));
-  });
+  return allFulfilled(read).map((items) => items.map(({ at, subject }) => ({ at, subject })));
 }
 
 /**

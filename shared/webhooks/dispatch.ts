@@ -1,4 +1,4 @@
-import { mapConcurrently } from "../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../core/concurrency.ts";
 import { deliverClaimed, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, leaseFrom, newDelivery, type LoadedDelivery } from "./delivery.ts";
 import { scheduleIndexing } from "./index-journals.ts";
@@ -48,7 +48,7 @@ export async function dispatch(event: PublishedEvent, context: DeliveryContext):
   );
   for (const result of tried)
     if (result.status === "rejected") context.log.error("delivery not tried", { reason: String(result.reason) });
-  for (const result of created) if (result.status === "rejected") throw result.reason;
+  allFulfilled(created);
   return tried.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
 }
 

@@ -1,4 +1,4 @@
-import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
+import { mapConcurrently, roundRobin, allFulfilled } from "../core/concurrency.ts";
 import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { failingAmong } from "./outcome.ts";
@@ -62,10 +62,7 @@ export async function sweep(context: DeliveryContext, bounds: Bounds = {}): Prom
   });
   const ran = await Promise.all([runEach(healthy), probed]);
   const counts: SweepResult = { due: firstOfEach(countedPerWebhook, due).length };
-  for (const outcomes of ran.flat()) {
-    if (outcomes.status === "rejected") throw outcomes.reason;
-    for (const outcome of outcomes.value) counts[outcome] = (counts[outcome] ?? 0) + 1;
-  }
+  for (const outcome of allFulfilled(ran.flat()).flat()) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
 }
 

@@ -1,7 +1,7 @@
 import { domainsBody, moveDomains, aheadOfMove } from "../../../shared/dedicated-ips/assign.ts";
 import { DedicatedIpWithDomains } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { IpParams, ipToMove } from "../../../shared/dedicated-ips/find.ts";
-import { requireAssignable } from "../../../shared/dedicated-ips/moves.ts";
+import { IpParams, ipNamed, ipToMove } from "../../../shared/dedicated-ips/find.ts";
+import { requireRepeatable } from "../../../shared/dedicated-ips/moves.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -24,9 +24,11 @@ export const route = defineRoute({
   output: DedicatedIpWithDomains,
   problems: ["busy"],
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
-  checkRepeat: ({ params, body }, context) => requireAssignable(params.account_id, body.domains, context),
+  checkRepeat: ({ params, body }, context, answer) =>
+    requireRepeatable(params.account_id, body.domains, answer, context),
   run: async ({ params, body }, context) => {
-    const ip = await ipToMove(params, context);
+    // An interrupted attempt may have unassigned the domain that gave the caller access to the dedicated IP.
+    const ip = await (context.hasBegun ? ipNamed(params, context) : ipToMove(params, context));
     const { detail, moved } = await moveDomains(ip, { kind: "unassign", refs: body.domains }, context);
     await syncFirst(params.account_id, moved, context);
     return detail;

@@ -2,7 +2,7 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { systemAuthor } from "../../changes/record.ts";
 import { recorder } from "../../changes/recorder.ts";
-import { mapConcurrently } from "../../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { hashOfToken, newToken } from "../../core/ids.ts";
 import { later } from "../../core/time.ts";
 import { domainsByIds } from "../../domains/find.ts";
@@ -51,7 +51,7 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
   const sent = await mapConcurrently(waiting, mailsAtOnce, ({ slot }) =>
     sendTo(account, { accountId, ruleId, slot }, work),
   );
-  for (const result of sent) if (result.status === "rejected") throw result.reason;
+  allFulfilled(sent);
 }
 
 /** Sends the mail to one recipient, if the mail is due. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
+import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { Problem } from "../../core/errors.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
 import { startTime } from "../../http/request-time.ts";
@@ -145,10 +146,12 @@ export async function requireDeleted(
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<void> {
   if (covers(permissions, "mailbox.delete", [])) return;
-  const found = await Promise.all(deleted.map(({ mailbox_id: id }) => deletedOrRestored(table, accountId, id)));
+  const results = await mapConcurrently(deleted, readAtOnce, ({ mailbox_id: id }) =>
+    deletedOrRestored(table, accountId, id),
+  );
   const isLost = (one: FoundMailbox | undefined): boolean =>
     one !== undefined && !covers(permissions, "mailbox.delete", scopesOfMailbox(one));
-  if (!found.some(isLost)) return;
+  if (!allFulfilled(results).some(isLost)) return;
   throw new Problem("forbidden", "This needs the capability mailbox.delete on all mailboxes that were deleted.", {
     required_capability: "mailbox.delete",
   });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { mapConcurrently } from "../../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { csvOf } from "../../core/csv.ts";
 import { isRefusal } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
@@ -144,10 +144,12 @@ export async function addMailboxes(
   context: Context,
   work: LoginServices,
 ): Promise<BulkAnswer> {
-  requireReady(found);
   const isOver = startTime(context);
   const { good, failed } = sortItems(items);
-  let progress = await withinQuota(found, await existingAddresses(found, good, context), context);
+  const existing = await existingAddresses(found, good, context);
+  // A repeat reports the mailboxes of an interrupted attempt, even if the domain was closed since.
+  if (existing.made.length === 0) requireReady(found);
+  let progress = await withinQuota(found, existing, context);
   const logins: Logins = new Map();
   let refusal: string | undefined;
   for (let isFirst = true; progress.left.length > 0; isFirst = false) {
@@ -188,7 +190,7 @@ async function addLogins(
   const results = await mapConcurrently(without, passwordsAtOnce, async (candidate) => {
     logins.set(candidate, await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work));
   });
-  for (const result of results) if (result.status === "rejected") throw result.reason;
+  allFulfilled(results);
 }
 
 /**

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 import * as z from "zod";
 
-import { mapConcurrently } from "../../core/concurrency.ts";
+import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { invalidAt, InvalidInput, Problem, type ValidationError } from "../../core/errors.ts";
 import { dayMs } from "../../core/time.ts";
 import { addErrors } from "../../http/input.ts";
@@ -138,10 +138,7 @@ export async function runBatch<U>(
     const key = pieceKey(batchId, String(index).padStart(4, "0"));
     return done.get(key.SK)?.ignored ?? runPiece(key, fingerprint, () => plan(units), { table, now });
   });
-  return results.flatMap((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
+  return allFulfilled(results).flat();
 }
 
 const runPiece = (

@@ -1,13 +1,17 @@
 import { expect, test } from "vitest";
 
 import { executeIdempotently } from "../../../../functions/code/execution/replay.ts";
+import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
 import type { ResourceType } from "../../../../shared/auth/permissions.ts";
+import { domainQueue } from "../../../../shared/domains/domain.ts";
 import { assignmentsOn } from "../../../../shared/grants/assignments.ts";
 import { readHeld } from "../../../../shared/grants/holders.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
+import { tasksOf } from "../../../../shared/table/due.ts";
 import { openTable } from "../../../../shared/table/table.ts";
 import { asOwner, giveGroup, join, newGroup } from "../../../support/auth.ts";
 import { codeContext } from "../../../support/code-context.ts";
+import { workAt } from "../../../support/domain-work.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stranger } from "../../../support/forwarding.ts";
 import { send } from "../../../support/mailboxes.ts";
@@ -55,6 +59,21 @@ test.each<Kind>([
     }
   },
 );
+
+test("if a worker completes the deletion of a workspace after a process died, a repeat of the program succeeds", async () => {
+  const account = await newAccount();
+  const { id } = (await send(account, "POST", "workspaces", { name: "Sales" })).body;
+  const scope = { type: "workspace" as const, id };
+  for (let index = 0; index < 9; index++) await grant(account, newUser(), { capability: "workspace.view", scope });
+  const code = `workspaces.delete(account_id="${account.id}", workspace_id="${id}")`;
+  await withFault("death", { transaction: 1 }, () => run(account, code, 0).catch(() => undefined));
+  const [task] = await tasksOf(testTable(), domainQueue, account.id);
+  await advanceDomain(account.id, `workspace/${id}`, task?.at ?? "", workAt(new Date()));
+  expect(await assignmentsOn(testTable(), account.id, scope)).toEqual([]);
+  expect((await run(account, code, later)).envelope.status).toBe("completed");
+  const { envelope } = await run(account, code.replace("workspaces", " workspaces"), later);
+  expect(envelope).toMatchObject({ status: "failed", error: { code: "not_found" } });
+});
 
 test("if a process dies between two transactions of the deletion of a group, a repeat of the program deletes the group", async () => {
   // The first transaction removes eight members, the second the grant, and the third the group.

@@ -349,6 +349,21 @@ test("a repeat is refused if the caller may not assign the domains any more", as
   for (const repeat of repeats) expect((await repeat()).body.detail).toMatchObject([{ type: "not_found" }]);
 });
 
+test("a repeat is refused if the caller may not see a domain of the answer any more", async () => {
+  const account = await rich();
+  const { id } = await activeIp(account);
+  const workspaces = [await newWorkspace(account, "Sales"), await newWorkspace(account, "Support")];
+  const [one, other] = await Promise.all(workspaces.map((workspaceId) => connected(account, { workspaceId })));
+  await assign(account, id, [other?.id]);
+  const on = (workspace = "") => ({ role: "editor" as const, scope: { type: "workspace" as const, id: workspace } });
+  const as = await newMember(account, on(workspaces[0]), on(workspaces[1]));
+  const repeat = () => assign(account, id, [one?.id], { as, headers: { "idempotency-key": "k" } });
+  const first = await repeat();
+  expect([first.body.domains.length, (await repeat()).body]).toEqual([2, first.body]);
+  await loseRole(account, as, workspaces[1] ?? "");
+  expect((await repeat()).body).toMatchObject({ code: "forbidden", required_capability: "domain.view" });
+});
+
 test("a deleted domain leaves its dedicated IP, even if the domain is unassigned at the same time", async () => {
   const account = await rich();
   const { id } = await activeIp(account);

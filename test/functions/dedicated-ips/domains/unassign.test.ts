@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { ipKey } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
 import { readOperation } from "../../../../shared/dedicated-ips/operation.ts";
+import { newWorkspace } from "../../../support/auth.ts";
 import { activeIp, assignmentFaults, carriedOn, send, storedIp } from "../../../support/dedicated-ips.ts";
 import { storedAs, write } from "../../../support/domain-work.ts";
 import { connected, funded, uniqueName } from "../../../support/domains.ts";
@@ -9,7 +10,7 @@ import { withFault } from "../../../support/faults.ts";
 import { stockedDomains } from "../../../support/many-domains.ts";
 import { happened } from "../../../support/purchases.ts";
 import { newRoomyAccount } from "../../../support/roomy.ts";
-import { testTable, type Account } from "../../../support/world.ts";
+import { newMember, testTable, type Account } from "../../../support/world.ts";
 
 const move = (account: Account, kind: "assign" | "unassign", id: string, domains: unknown) =>
   send(account, "POST", `/${id}/domains/${kind}`, { domains });
@@ -71,6 +72,34 @@ test("a domain that gets another IP before its unassignment is settled belongs o
   expect(await assignmentFaults(account)).toEqual([]);
   expect((await storedIp(account, to.id))?.domain_count).toBe(3);
 });
+
+test.each(["before", "after"])(
+  "a repeat by a caller whose only domains were unassigned gets the answer, %s the worker has finished the request",
+  async (when) => {
+    const account = await rich();
+    const { id } = await activeIp(account);
+    const workspaceId = await newWorkspace(account, "Sales");
+    const own = await connected(account, { workspaceId });
+    await move(account, "assign", id, [own.name, (await connected(account)).name]);
+    const scope = { type: "workspace" as const, id: workspaceId };
+    const as = await newMember(account, { role: "editor", scope });
+    const sent = (key: string) =>
+      send(
+        account,
+        "POST",
+        `/${id}/domains/unassign`,
+        { domains: [own.name] },
+        { as, headers: { "idempotency-key": key } },
+      );
+    const { value: died } = await withFault("answer lost", { transaction: 1 }, () => sent("k"));
+    expect(died.status).toBe(503);
+    if (when === "after") await carriedOn(account, id);
+    const again = await sent("k");
+    expect([again.status, again.body.id, again.body.domains]).toEqual([200, id, []]);
+    expect((await sent("another")).status).toBe(404);
+    expect(await assignmentFaults(account)).toEqual([]);
+  },
+);
 
 test("the worker finishes or undoes an unassignment that died after any transaction", async () => {
   const account = await rich();

@@ -120,7 +120,10 @@ function addInvoice(
 const maxPaid = 5;
 
 /** The oldest open invoice, if the wallet can pay it; else undefined. */
-export const nextPayable = ({ open: [oldest], available }: AccountBilling): StoredInvoice | undefined =>
+export const nextPayable = ({
+  open: [oldest],
+  available,
+}: Pick<AccountBilling, "open" | "available">): StoredInvoice | undefined =>
   oldest && dueOf(oldest) <= available ? oldest : undefined;
 
 /**

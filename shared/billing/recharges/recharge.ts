@@ -17,6 +17,7 @@ import { openTopup, type Checkouts } from "../../wallet/topup.ts";
 import { planWallet, unchangedWallet, type Posting } from "../../wallet/wallet.ts";
 import { openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
 import { payOwed, reportClosed } from "../payments.ts";
+import { nextPayable } from "../settle.ts";
 import { leftOf } from "./alerts.ts";
 import {
   readSettings,
@@ -55,14 +56,17 @@ const isOurs = ({ account, state }: AccountBilling): boolean =>
 /**
  * The amount to recharge, in minor units; 0 if the wallet has enough. The result is the larger of two amounts, at most
  * `topupLimit`: the amount in the customer's settings, and the amount that the wallet lacks to pay everything that is
- * due. If the larger amount would pass the monthly cap, the result is the amount in the settings.
+ * due. If the larger amount would pass the monthly cap, and the amount in the settings pays a debt, the result is the
+ * amount in the settings.
  */
 function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
   const due = totalDue(book);
   const missing = Math.max(0, due - book.available);
   if (leftOf(book) >= threshold && missing === 0) return 0;
   const wanted = Math.min(topupLimit, Math.max(amount, missing));
-  return charged + wanted <= monthly_cap ? wanted : amount;
+  const paysDebt =
+    book.state.owed > 0 || nextPayable({ open: book.open, available: book.available + amount }) !== undefined;
+  return charged + wanted > monthly_cap && paysDebt ? amount : wanted;
 }
 
 /**
@@ -129,7 +133,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
 /** The limit of the month that forbids a recharge, in words; undefined if no limit forbids the recharge. */
 function limitReached(settings: StoredSettings, amount: number, currency: string): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
-  if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
+  if (count >= max_per_month) return `The limit of recharges in a month is ${max_per_month}, and is reached.`;
   if (charged + amount <= monthly_cap) return undefined;
   return `A recharge of ${money(amount)} ${currency} would pass your monthly cap of ${money(monthly_cap)} ${currency}: the recharges of this month have taken ${money(charged)} ${currency}.`;
 }

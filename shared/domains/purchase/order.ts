@@ -1,5 +1,6 @@
 import type * as z from "zod";
 
+import { openAccountBilling, totalDue } from "../../billing/book.ts";
 import { Problem } from "../../core/errors.ts";
 import { idOfWords, timeOrderedId } from "../../core/ids.ts";
 import { minorUnits, money } from "../../core/money.ts";
@@ -274,8 +275,8 @@ const newBatch = (
 });
 
 /**
- * Opens a checkout for the amount that the wallet lacks for the `unpaid` names, but at least for `leastPayment`.
- * Undefined if there are no such names.
+ * Opens a checkout for the amount that the wallet lacks for the `unpaid` names and for everything that is due, because
+ * a payment pays what is due first. The amount is at least `leastPayment`. Undefined if there are no `unpaid` names.
  *
  * The payment provider may be unavailable (503) after other names were bought. Then the `unpaid` names fail, and this
  * returns undefined, so that the caller gets an answer about the other names.
@@ -289,8 +290,8 @@ async function checkoutFor(
   checkouts: () => Checkouts,
 ): Promise<Awaited<ReturnType<typeof openTopup>> | undefined> {
   if (unpaid.length === 0) return undefined;
-  const { available } = await readWallet(context.table, accountId);
-  const missing = Math.max(totalCharge(unpaid, rule) - available, leastPayment);
+  const billing = await openAccountBilling(context.table, accountId, context.now());
+  const missing = Math.max(totalCharge(unpaid, rule) + totalDue(billing) - billing.available, leastPayment);
   const names = unpaid.length === 1 ? "a domain" : `${unpaid.length} domains`;
   const about = { batchId, description: `Wallet top-up for ${names}`, returnUrl: return_url ?? undefined };
   try {

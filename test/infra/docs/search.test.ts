@@ -16,7 +16,7 @@ const questions = [
   ["reset a password", "/docs/reference/mailboxes.rotate_password"],
   ["move domain to another workspace", "/docs/reference/domains.move"],
   ["buy a domain", "/docs/reference/domains.purchase"],
-  ["transfer a domain", "/docs/registration"],
+  ["transfer a domain", "/docs/reference/domains.transfer"],
   ["import zone file", "/docs/reference/dns_records.import"],
   ["forward mail to gmail", "/docs/reference/forwarding.add"],
   ["verify webhook signature", "/docs/webhooks"],

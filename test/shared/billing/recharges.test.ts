@@ -319,7 +319,7 @@ test("a monthly limit that stops recharges is reported once a month", async () =
   await scene.sweep();
   expect(await told()).toHaveLength(1);
   await runLow(scene, 3_500);
-  expect(await told()).toEqual([cap, "You allow 1 recharges a month, and that many were made."]);
+  expect(await told()).toEqual([cap, "The limit of recharges in a month is 1, and is reached."]);
 });
 
 test("an invoice that the wallet cannot pay is paid by a recharge of the missing amount", async () => {
@@ -336,6 +336,19 @@ test("an invoice that the wallet cannot pay is paid by a recharge of the missing
   expect(await scene.account()).toMatchObject({ status: "active" });
   expect(await rechargesOf(scene)).toEqual([["succeeded", ((invoice?.total ?? 0) / 100 - 30).toFixed(2)]]);
   expect(await scene.balance()).toBe("0.00");
+});
+
+test("the card is not charged for an invoice that the monthly cap does not allow to pay", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ threshold: "0.01", monthly_cap: "25.00" });
+  await scene.use({ mailboxes: 20 });
+  scene.on("2026-04-01");
+  await scene.run("2026-03-31");
+  await scene.watch();
+  await scene.sweep();
+  const [invoice] = await scene.invoices();
+  expect(await rechargesOf(scene)).toEqual([["limit_reached", ((invoice?.total ?? 0) / 100 - 30).toFixed(2)]]);
+  expect(await scene.balance()).toBe("30.00");
 });
 
 test("a low balance is reported once, and again only after it was above the threshold", async () => {

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
+import { dayOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
 import { continueBatch } from "../../../../shared/domains/purchase/continue-batch.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Offer, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
 import { newWorkspace } from "../../../support/auth.ts";
+import { billing, closeDays, use } from "../../../support/billing.ts";
 import { advance, storedAs, workAt } from "../../../support/domain-work.ts";
 import { domainsRequest, funded, purchase, uniqueName } from "../../../support/domains.ts";
 import { batchesDue, continued, pay, registered, wallet } from "../../../support/purchases.ts";
@@ -45,6 +47,19 @@ test("names whose price has risen since the order are not bought, and their mone
   expect(await told(account)).toEqual([["quote_changed", "quote_changed"]]);
   expect([await total(account), await wallet(account)]).toEqual([0, { posted: 2_800, available: 2_800 }]);
   expect(await batchesDue(account)).toEqual([]);
+});
+
+test("the payment for a purchase pays open invoices first, and then the names", async () => {
+  const account = await newAccount();
+  await use(account, 1_000);
+  await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
+  const [invoice] = (await billing(account, "GET", "invoices")).body.items;
+  expect(invoice.status).toBe("open");
+  await pay(account, (await purchase(account, [uniqueName()])).body.payment_url);
+  await continued(account);
+  expect(await told(account)).toEqual([[null]]);
+  expect((await wallet(account)).available).toBe(0);
+  expect((await billing(account, "GET", "invoices")).body.items).toMatchObject([{ status: "paid" }]);
 });
 
 test("names whose price has fallen since the order are bought for the lower price", async () => {

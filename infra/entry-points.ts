@@ -10,8 +10,8 @@ export type LambdaSpec = {
   name: string;
   /** The file that exports `handler`, relative to the project. */
   file: string;
-  /** The function's access to the table. `append` can only put items. */
-  access: "none" | "read" | "append" | "write";
+  /** The function's access to the table. */
+  access: "none" | "read" | "write";
   /**
    * The providers that the function uses besides the table. With `secrets`, a function may open secrets, and seal
    * secrets unless its access is `read`. With `files`, a function may sign the URLs of files.
@@ -238,8 +238,8 @@ export const workers: readonly WorkerSpec[] = [
     source: { events: ["auth.invitation.created", "auth.invitation.replaced"] },
   }),
   workerSpec("workers.note_revocations", {
-    access: "append",
-    keys: ["REVOCATIONS#*"],
+    access: "write",
+    keys: ["REVOCATIONS#*", "ACCOUNT#*"],
     source: { events: revokingTypes },
   }),
   workerSpec("workers.advance_domains", {

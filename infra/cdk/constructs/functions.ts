@@ -38,7 +38,6 @@ const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Quer
 const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   none: [],
   read: readActions,
-  append: ["dynamodb:PutItem"],
   write: [
     ...readActions,
     "dynamodb:PutItem",

@@ -5,6 +5,8 @@ import { invalidAt } from "../../core/errors.ts";
 import { dayMs, hourMs, minuteMs, Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
+import { deletedById } from "../mailboxes/deleted.ts";
+import { mailboxesByIds } from "../mailboxes/lookup.ts";
 
 /*
  * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an
@@ -142,18 +144,26 @@ const keptMs = 30 * dayMs;
 
 /**
  * Stores the revocation that an event makes, and returns the revocation. Undefined if the event makes no revocation. If
- * the same event comes again, its revocation is stored again.
+ * the same event comes again, its revocation is stored again. But no mailbox is purged that exists: the account may have
+ * been restored since the event, and the mailbox may have new mail.
  */
-export async function noteRevocation(
-  table: Pick<Table, "attempt">,
-  event: EventDetail,
-  now: Date,
-): Promise<Revocation | undefined> {
+export async function noteRevocation(table: Table, event: EventDetail, now: Date): Promise<Revocation | undefined> {
   const revocation = revocationOf(event);
-  if (!revocation) return undefined;
+  if (!revocation || (await purgesExisting(table, revocation))) return undefined;
   const ttl = Math.ceil((now.getTime() + keptMs) / 1_000);
   await table.attempt({ put: { ...revocationKey(now, event.id), ...revocation, ttl } });
   return revocation;
+}
+
+/** Whether a revocation would purge a mailbox that exists, or that was deleted and can be restored. */
+async function purgesExisting(table: Reader, revocation: Revocation): Promise<boolean> {
+  const { action, account_id, id_of_scope: id } = revocation;
+  if (action !== "purge") return false;
+  const [[mailbox], deleted] = await Promise.all([
+    mailboxesByIds(table, account_id, [id]),
+    deletedById(table, account_id, id),
+  ]);
+  return mailbox !== undefined || deleted !== undefined;
 }
 
 /**

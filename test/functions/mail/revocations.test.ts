@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
 import { handler as noteRevocation } from "../../../functions/workers/note-revocations.ts";
@@ -136,6 +138,30 @@ test("the deletion of a domain ends its sessions, and the final removal also pur
   const purged = (await revoked(account, since)).filter(({ action }) => action === "purge");
   expect(new Set(purged.map(({ id_of_scope }) => id_of_scope))).toEqual(new Set([ada, bob]));
 });
+
+test.each(["restored", "deleted again"])(
+  "the event of a purge that comes again does not purge a mailbox that was %s since",
+  async (since) => {
+    const { account, ada } = await scene();
+    if (since === "deleted again") await send(account, "DELETE", at(ada));
+    const cursor = new Date().toISOString();
+    const purge = (id: string) =>
+      noteRevocation({
+        detail: {
+          id: randomUUID(),
+          type: "mailbox.purged",
+          timestamp: cursor,
+          account_id: account.id,
+          resource: { type: "mailbox", id },
+          data: {},
+        },
+      });
+    await purge(ada);
+    expect(await revoked(account, cursor)).toEqual([]);
+    await purge(randomUUID());
+    expect((await revoked(account, cursor)).map(({ action }) => action)).toEqual(["purge"]);
+  },
+);
 
 test("the expiry of a domain ends its sessions", async () => {
   const { account, since } = await scene();

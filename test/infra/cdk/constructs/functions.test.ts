@@ -100,7 +100,7 @@ const grantsFor = (uses: readonly ProviderName[], grants: typeof routeGrants): u
 test.each(lambdas)(
   "$name may use what it declares, note the requests and the token of its caller, and write its log, and nothing else",
   ({ name, access, uses = [] }) => {
-    const grants = { none: [], read: [onTable(reads)], append: [], write: [onTable(writes)] };
+    const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
     const own = access === "read" ? { ...routeGrants, secrets: onSecretsKey("kms:Decrypt") } : routeGrants;
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
@@ -134,7 +134,7 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
   "$name may use the table and the providers as it declares, and write its dead letters and its log, and nothing else",
   ({ name, access, keys, opensOnly, uses = [] }) => {
     const own = opensOnly ? { ...workerGrants, secrets: onSecretsKey("kms:Decrypt") } : workerGrants;
-    const actions = { none: [], read: reads, append: ["dynamodb:PutItem"], write: writes }[access];
+    const actions = { none: [], read: reads, write: writes }[access];
     const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,

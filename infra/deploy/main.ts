@@ -85,6 +85,23 @@ function earlierCommit(stage: string): string | undefined {
   return deployed === commitOf("HEAD") ? commitOf(tagBefore(stage)) : deployed;
 }
 
+/** The restored table in the text of a stage's file; undefined if the text names none. */
+const restoredTableIn = (text: string | undefined): string | undefined =>
+  /\brestoredTable:\s*["'`]([^"'`]+)/.exec(text ?? "")?.[1];
+
+/**
+ * Throws `StartProblem` if the deployed stage uses a restored table and the checked-out file of the stage does not name
+ * it. CloudFormation would make a new table, and the product would be empty.
+ */
+function requireSameTable(stage: string): void {
+  const file = `infra/stages/${stage}.ts`;
+  const deployed = restoredTableIn(git("show", `${tagOf(stage)}:${file}`));
+  if (deployed === undefined || restoredTableIn(readFileSync(join(root, file), "utf8")) !== undefined) return;
+  throw new StartProblem(
+    `The stage ${stage} uses the restored table ${deployed}, but ${file} does not name it: the product would get an empty table. Take the deployed file with git checkout ${tagOf(stage)} -- ${file}, and commit it.`,
+  );
+}
+
 /** The instructions for going back to the earlier deployment. `earlier` is the commit of that deployment. */
 const wayBack = (stage: string, earlier: string | undefined): string =>
   earlier === undefined
@@ -96,6 +113,7 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
     throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
   if (git("status", "--porcelain") !== "")
     throw new StartProblem("Commit your changes first. A later deployment can then go back to this commit.");
+  requireSameTable(stage);
   const earlier = earlierCommit(stage);
   if (!skipTests) await runScript("test");
   const context = ["-c", `stage=${stage}`];

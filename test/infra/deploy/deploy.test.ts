@@ -10,16 +10,17 @@ const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
 /**
  * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` is the output of
- * `git status`, and `head` is the commit that is checked out. The commit 1234abc was deployed last, and before it
+ * `git status`, `head` is the commit that is checked out, and `settings` is the stage's file as it is deployed. The commit 1234abc was deployed last, and before it
  * 0000fff.
  */
-async function machine({ failing = "none", dirty = "", head = "5678def" } = {}) {
+async function machine({ failing = "none", dirty = "", head = "5678def", settings = "" } = {}) {
   const folder = newFolder();
   const calls = join(folder, "calls.txt");
   const git = `#!/bin/sh
 echo "git $*" >>'${calls}'
 case "$*" in
   status*) printf '${dirty}' ;;
+  *deployed-dev:*) echo '${settings}' ;;
   *HEAD*) echo ${head} ;;
   *deployed-dev-before*) echo 0000fff ;;
   rev-parse*) echo 1234abc ;;
@@ -104,4 +105,12 @@ test.each([
   const refused = await run(...args);
   expect([refused.code, refused.said]).toEqual([code, expect.stringContaining(said)]);
   expect(refused.calls.filter((call) => call !== "" && !call.startsWith("git status"))).toEqual([]);
+});
+
+test("the command does not deploy if the stage's file does not name the restored table that the stage uses", async () => {
+  const { run } = await machine({ settings: '  restoredTable: "hosted-mail-restored",' });
+  const { code, said, calls } = await run(...stage, "--yes");
+  expect([code, calls.filter((call) => !call.startsWith("git "))]).toEqual([1, []]);
+  expect(said).toContain("hosted-mail-restored");
+  expect(said).toContain("git checkout deployed-dev -- infra/stages/dev.ts");
 });

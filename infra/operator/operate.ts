@@ -16,6 +16,7 @@ import { mailCommands } from "./mail-commands.ts";
 import { migrationCommands } from "./migration-commands.ts";
 import { personCommands } from "./person-commands.ts";
 import { restoreCommands } from "./restore-commands.ts";
+import { zoneCommands } from "./zone-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
@@ -29,6 +30,7 @@ const commands: Record<string, Command> = {
   ...migrationCommands,
   ...restoreCommands,
   ...personCommands,
+  ...zoneCommands,
 };
 
 const usageText = `Usage: npm run operator -- <command> [options]

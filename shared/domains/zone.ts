@@ -126,17 +126,18 @@ export const rrsetName = ({ name, type }: { name: string; type: string }): strin
 const requestGraceMs = 60_000;
 
 /**
- * The writes that note which RRsets changed. The transaction fails if other records changed since the zone was read.
- * `wanted` says whether the nameservers should have the zone after this transaction.
+ * The writes that note which RRsets changed, or that all RRsets have to be written again (`all`). The transaction fails
+ * if other records changed since the zone was read. `wanted` says whether the nameservers should have the zone after
+ * this transaction.
  */
 export function noteChanges(
   zone: StoredZone,
-  changed: readonly { name: string; type: string }[],
+  changed: readonly { name: string; type: string }[] | "all",
   now: Date,
   wanted: boolean = zone.wanted,
 ): Write[] {
-  const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
-  const isAll = names.length > dirtyLimit || names.includes(allRrsets);
+  const names = [...new Set([...zone.dirty, ...(changed === "all" ? [] : changed.map(rrsetName))])];
+  const isAll = changed === "all" || names.length > dirtyLimit || names.includes(allRrsets);
   // `*` replaces the names in `dirty`, so `held` takes the names. The provider may already have these RRsets, because
   // its answer to a change may have been lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { recordWrites } from "../changes/record.ts";
-import { Problem, notFound } from "../core/errors.ts";
+import { Problem, isRefusal, notFound } from "../core/errors.ts";
 import { domainsByIds, aheadOfDomain } from "../domains/find.ts";
 import { DomainRef } from "../domains/name.ts";
 import type { Context, Expected } from "../http/route.ts";
@@ -144,8 +144,8 @@ async function tryToBegin(
 }
 
 /**
- * Moves all domains in one transaction, unless they have moved already. If the move fails, drops the operation. But
- * after a 5xx error the operation stays, because the domains may have moved.
+ * Moves all domains in one transaction, unless they have moved already. If the move is refused, drops the operation.
+ * After any other error the operation stays, because the domains may have moved.
  */
 async function moveAll(
   { ip, kind, indexes }: MoveRequest,
@@ -169,8 +169,7 @@ async function moveAll(
       return { ...nothing, writes, housekeeping: true };
     });
   } catch (error) {
-    const isRefusal = !(error instanceof Problem) || error.status < 500;
-    if (isRefusal) {
+    if (isRefusal(error)) {
       await dropOperation(operation, context).catch((reason: unknown) => {
         log.info("operation left to the worker", { dedicated_ip_id: id, reason: String(reason) });
       });

@@ -159,7 +159,7 @@ async function endReservations(
 ): Promise<number | undefined> {
   const backs = new Map(ending.map(({ attribute, backMs }) => [attribute, backMs]));
   for (let tries = 0; tries < maxEndTries; tries++) {
-    const { tat: full, reservations } = await readBucket(name, context);
+    const { tat: full, count, reservations } = await readBucket(name, context);
     const own = reservations.filter(({ attribute }) => backs.has(attribute));
     if (own.length === 0) return undefined;
     const others = reservedMs(reservations.filter(({ attribute }) => !backs.has(attribute)));
@@ -167,10 +167,14 @@ async function endReservations(
     const tat = Math.max(full - back, Math.min(full, context.now().getTime() + others));
     const attempt = await context.table.attempt({
       update: rateKey(name),
-      set: { tat },
-      add: { reservations: 0 - own.length },
+      set: { tat, reservations: reservations.length - own.length },
       remove: own.map(({ attribute }) => attribute),
-      if: { tat: full, ...Object.fromEntries(own.map(({ attribute, stored }) => [attribute, stored])) },
+      // A lost answer can have counted a reservation twice, so the count is set to the stored reservations.
+      if: {
+        tat: full,
+        reservations: count,
+        ...Object.fromEntries(own.map(({ attribute, stored }) => [attribute, stored])),
+      },
     });
     if (attempt.done) return tat;
   }
@@ -180,11 +184,11 @@ async function endReservations(
 async function readBucket(
   name: string,
   { table }: LimiterContext,
-): Promise<{ tat: number; reservations: Reservation[] }> {
+): Promise<{ tat: number; count: number; reservations: Reservation[] }> {
   const [item = {}] = await table.getMany([rateKey(name)]);
   const { tat = 0, ...rest } = item as Record<string, unknown>;
   const texts = Object.fromEntries(Object.entries(rest).map(([attribute, value]) => [attribute, String(value)]));
-  return { tat: Number(tat), reservations: reservationsIn(texts) };
+  return { tat: Number(tat), count: Number(texts["reservations"]), reservations: reservationsIn(texts) };
 }
 
 /** Removes up to 25 ended reservations, whose programs died. */

@@ -19,8 +19,11 @@ export async function withClaim<T>(
   run: () => Promise<T>,
 ): Promise<T | undefined> {
   const isFree = { absentOr: { until: { atMost: now().toISOString() } } };
-  const { done } = await table.attempt({ put: { ...key, by, until: later(now(), forMs) }, if: isFree });
-  if (!done) return undefined;
+  const until = later(now(), forMs);
+  const claimed = await table.attempt({ put: { ...key, by, until }, if: isFree });
+  // If the answer to the write is lost, the write is sent again. The claim of the first write then refuses the second.
+  const isOwn = claimed.done || (claimed.found["by"] === by && claimed.found["until"] === until);
+  if (!isOwn) return undefined;
   try {
     return await run();
   } finally {

@@ -6,7 +6,8 @@ import { hookCalls } from "./table-calls.ts";
 
 /** The faults of one call of the table. */
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
-export type Fault = (typeof faults)[number];
+/** `answer unreadable`: the call is done, and then fails with an error that the table does not know. */
+export type Fault = (typeof faults)[number] | "answer unreadable";
 
 /** The position of a call among the calls of a run, or of a transaction among its transactions, counted from 0. */
 type Place = number | { transaction: number };
@@ -51,6 +52,7 @@ function install(): void {
     if (plan.fault === "slow") await new Promise((resolve) => setTimeout(resolve, 30));
     const answer = await next();
     if (plan.fault === "answer lost") throw failure("TimeoutError");
+    if (plan.fault === "answer unreadable") throw failure("SyntaxError");
     // Sends the call again, as after the loss of the first answer.
     return plan.fault === "answer lost once" ? bySdk() : answer;
   });

@@ -3,6 +3,7 @@ import { hash, randomUUID } from "node:crypto";
 import * as z from "zod";
 
 import { Problem } from "../../../shared/core/errors.ts";
+import { dayMs } from "../../../shared/core/time.ts";
 import { backOff } from "../../../shared/table/failures.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";
@@ -45,9 +46,14 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
 const maxDrops = 5;
 
 /**
+ * The result of a recorded use: the sessions that are dropped from the list before they expire, with their last uses.
+ * `wasListed`: whether the list had the used session all the time. If not, another program may delete its item.
+ */
+type RecordedUse = { dropped: [name: string, usedAt: number][]; wasListed: boolean };
+
+/**
  * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
- * recently used sessions. Returns the sessions that are dropped from the list before they expire, with their last
- * uses. A session that another program uses meanwhile is not dropped.
+ * recently used sessions. A session that another program uses meanwhile is not dropped.
  */
 async function recordInList(
   table: Table,
@@ -55,20 +61,24 @@ async function recordInList(
   { name, usedAt }: { name: string; usedAt: number },
   listed: ReadonlyMap<string, number>,
   now: number,
-): Promise<[name: string, usedAt: number][]> {
-  if (listed.has(name) && isRecorded(usedAt, now)) return [];
+): Promise<RecordedUse> {
+  if (listed.has(name) && isRecorded(usedAt, now)) return { dropped: [], wasListed: true };
   const set = { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) };
   const update = listKey(principalId);
+  let wasListed = listed.has(name);
   for (let known = listed, tries = 1; ; tries += 1) {
     const others = [...known].filter(([other]) => other !== name).toSorted(([, a], [, b]) => b - a);
     const live = others.filter(([, at]) => at + usedForMs > now);
     const kept = new Set(live.slice(0, sessionsLimit - 1));
     const dropped = tries > maxDrops ? [] : others.filter((one) => !kept.has(one));
-    const unused = Object.fromEntries(dropped.map(([other, at]) => [`${prefix}${other}`, at]));
-    const remove = Object.keys(unused);
-    const { done } = await table.attempt({ update, set, remove, ...(remove.length === 0 ? {} : { if: unused }) });
-    if (done) return dropped.filter((one) => live.includes(one));
+    const own = tries > maxDrops ? undefined : known.get(name);
+    const unchanged = [...dropped, ...(own === undefined ? [] : [[name, own] as const])];
+    const uses = Object.fromEntries(unchanged.map(([one, at]) => [`${prefix}${one}`, at]));
+    const remove = dropped.map(([other]) => `${prefix}${other}`);
+    const { done } = await table.attempt({ update, set, remove, ...(unchanged.length === 0 ? {} : { if: uses }) });
+    if (done) return { dropped: dropped.filter((one) => live.includes(one)), wasListed };
     known = lastUses((await table.getMany([update]))[0]);
+    wasListed &&= known.has(name);
   }
 }
 
@@ -80,12 +90,15 @@ const unlist = async (table: Table, principalId: string, name: string): Promise<
  * Access patterns
  *   the variables of a session   PRINCIPAL#<principal id> / SESSION#<SHA-256 of the session id, shortened>
  * Writing an item costs in proportion to its size. So a use that changes no variables is recorded in the list of
- * sessions, not in this item.
+ * sessions, and in this item only once a day.
  */
 const sessionKey = (principalId: string, name: string): Key => ({
   PK: `PRINCIPAL#${principalId}`,
   SK: `SESSION#${name}`,
 });
+
+/** How long the table keeps the item of a session after the session has expired, in milliseconds. */
+const keptMs = dayMs;
 
 /** The name of a session in the table: 132 bits of a hash. */
 const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
@@ -131,6 +144,8 @@ export type Session = {
   bytes: number;
   /** The time of the last recorded use in milliseconds; 0 if there is none. */
   usedAt: number;
+  /** The time of the last save in milliseconds; 0 if there is none. */
+  savedAt: number;
 };
 
 const variablesOf = ({ variables }: Stored): Map<string, StoredVariable> =>
@@ -140,6 +155,7 @@ const sessionOf = (stored: Stored, usedAt: number): Session => ({
   variables: variablesOf(stored),
   createdAt: stored.created_at,
   bytes: stored.variables.length,
+  savedAt: stored.used_at,
   ...timesOf(usedAt),
 });
 
@@ -150,7 +166,7 @@ const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "us
 });
 
 /** An empty session that is not stored. */
-export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
+export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0, savedAt: 0 };
 
 type FoundSession = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
@@ -174,25 +190,28 @@ export async function loadSession(ref: SessionRef): Promise<Session> {
 }
 
 /**
- * Renews a loaded session for an hour without writing its variables. Does nothing if the session is not stored, or
- * if a use within the last second is recorded. Returns the renewed session.
+ * Renews a loaded session for an hour. Writes its variables only if the table would not keep them for this hour. Does
+ * nothing if the session is not stored, or if a use within the last second is recorded. Returns the renewed session.
  */
 export async function renewSession(ref: SessionRef, session: Session): Promise<Session> {
   const { table, principalId, now } = ref;
-  const { usedAt } = session;
+  const { usedAt, savedAt, variables } = session;
   const at = now().getTime();
   if (usedAt === 0 || isRecorded(usedAt, at)) return session;
+  if (savedAt + keptMs <= at) return saveSession(ref);
   const [list] = await table.getMany([listKey(principalId)]);
-  await recordUse(ref, lastUses(list), usedAt);
-  return { ...session, ...timesOf(at) };
+  const wasListed = await recordUse(ref, lastUses(list), usedAt);
+  // Another program dropped this session, so the program may have deleted the item, or deletes it soon.
+  return wasListed ? { ...session, ...timesOf(at) } : saveSession(ref, variables);
 }
 
+/** Records a use in the list of sessions, and deletes the sessions that the list drops. Returns `wasListed`. */
 const recordUse = async (
   { table, principalId, sessionId, now }: SessionRef,
   listed: Map<string, number>,
   usedAt: number,
-) => {
-  const ended = await recordInList(
+): Promise<boolean> => {
+  const { dropped, wasListed } = await recordInList(
     table,
     principalId,
     { name: sessionName(sessionId), usedAt },
@@ -200,12 +219,13 @@ const recordUse = async (
     now().getTime(),
   );
   // A program that saves variables stores them before it records its use. So a session that was saved meanwhile stays.
-  // A failed deletion is ignored, because the item expires within the hour.
+  // A failed deletion is ignored, because the item expires by itself.
   await Promise.allSettled(
-    ended.map(([name, at]) =>
+    dropped.map(([name, at]) =>
       table.attempt({ delete: sessionKey(principalId, name), if: { used_at: { atMost: at } } }),
     ),
   );
+  return wasListed;
 };
 
 /**
@@ -232,7 +252,7 @@ export async function saveSession(
       version: randomUUID(),
     };
     if (attempt === 1) await charge(stored.variables.length);
-    const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs) / 1000) };
+    const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs + keptMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
     // If the answer to a write is lost, the write may be sent again. The condition of the second write then fails,
     // although the first write succeeded.

@@ -44,13 +44,14 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     if: { wanted: true, lease_until: { atMost: at.toISOString() } },
     returns: "item",
   });
-  if (!leased.done) return zone;
-  let own: StoredZone | undefined = StoredZone.parse(leased.updated);
+  // If the answer to the write is lost, the write is sent again. The lease of the first write then refuses the second.
+  if (!leased.done && leased.found["lease_owner"] !== owner) return zone;
+  let own = leased.done ? StoredZone.parse(leased.updated) : undefined;
   let isSettled = false;
   try {
     for (let round = 0; round < rounds; round++) {
       const current = own ?? (await getZone(table, accountId, domainId));
-      // A later round reads the zone again.
+      // A later round reads the zone again, and so does a round whose lease had a lost answer.
       own = undefined;
       if (!current?.wanted || current.lease_owner !== owner) return current;
       if (Date.parse(current.lease_until) - now().getTime() < leastLeaseMs) return current;

@@ -9,6 +9,7 @@ import { charge, limitsKey, newLimiterMemory, type LimiterMemory } from "../../.
 import { reserve } from "../../../shared/rate-limits/reservation.ts";
 import { TableClient } from "../../../shared/table/client.ts";
 import { openTable, type Table } from "../../../shared/table/table.ts";
+import { withFault } from "../../support/faults.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser, testTable } from "../../support/world.ts";
 
@@ -29,6 +30,7 @@ function newCaller() {
   });
   const what = ({ cost = 1, accountId }: Setting) => ({ principalId, class: "default" as const, cost, accountId });
   return {
+    principalId,
     ask: (setting: Setting = {}) => charge(what(setting), contextOf(setting)),
     program: (setting: Setting & { isMember?: boolean }) =>
       reserve({ ...what(setting), isMember: async () => setting.isMember ?? true }, contextOf(setting)),
@@ -74,6 +76,18 @@ test("a small reservation takes no room from other requests either", async () =>
   const [caller, there] = [newCaller(), newLimiterMemory()];
   await caller.program({ cost: 50 });
   expect(await many(burst + 20, () => caller.ask({ memory: there }))).toBe(burst);
+});
+
+test("if the answer to a reservation is lost and the write is sent again, its end still leaves no reservation", async () => {
+  const caller = newCaller();
+  await caller.ask();
+  const { calls } = await withFault(undefined, -1, () => newCaller().program({ cost: 50 }));
+  const reserving = calls.indexOf("UpdateItem");
+  expect(reserving).toBeGreaterThanOrEqual(0);
+  const { value } = await withFault("answer lost once", reserving, () => caller.program({ cost: 50 }));
+  await value.settle(50);
+  const [bucket] = await testTable().between(`RATE#${caller.principalId}#default`, "RATE", "RATE~");
+  expect(bucket).toMatchObject({ reservations: 0 });
 });
 
 test("the time during a program gives other requests no room above the burst", async () => {

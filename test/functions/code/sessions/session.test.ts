@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { sessionLimitBytes } from "../../../../functions/code/language/limits.ts";
-import { loadSession, saveSession } from "../../../../functions/code/sessions/session.ts";
+import { loadSession, renewSession, saveSession } from "../../../../functions/code/sessions/session.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { codeContext, runFor } from "../../../support/code-context.ts";
-import { createMemoryStore, openMemoryTable } from "../../../support/memory-table.ts";
+import { createMemoryStore, everything, openMemoryTable } from "../../../support/memory-table.ts";
 import { newAccount, newUser, testTable } from "../../../support/world.ts";
 
 const sessionId = "session-1";
@@ -43,6 +43,50 @@ test("a session that is used while another program begins the 101st session is n
   await saveSession(ref(interrupted, "new"), new Map([["x", { value: 1 }]]));
   const namesIn = async (id: string) => [...(await loadSession(ref(plain, id))).variables.keys()];
   expect([step, await namesIn("s0"), await namesIn("s1")]).toEqual([undefined, ["x", "y"], []]);
+});
+
+test.each(["list", "item"])(
+  "a session that is renewed while another program drops it keeps its variables (before the write of the %s)",
+  async (written) => {
+    const store = createMemoryStore();
+    let step: (() => Promise<unknown>) | undefined;
+    const plain = openMemoryTable(store);
+    let at = Date.parse("2026-03-01T12:00:00Z");
+    const ref = (table: Table, id: string) => ({ table, principalId: "p", sessionId: id, now: () => new Date(at) });
+    for (let index = 0; index < 100; index++, at += 2_000)
+      await saveSession(ref(plain, `s${index}`), new Map([["x", { value: index }]]));
+    const first = everything(store).find(({ variables }) => variables === '{"x":{"value":0}}');
+    const item = String(first?.SK);
+    const interrupted = openMemoryTable(store, {
+      step: async (place) => {
+        const isPlace = place.startsWith("write") && place.includes(written === "list" ? "SESSIONS" : item);
+        const next = isPlace ? step : undefined;
+        if (next) step = undefined;
+        await next?.();
+        return undefined;
+      },
+    });
+    const loaded = await loadSession(ref(plain, "s0"));
+    step = () => renewSession(ref(plain, "s0"), loaded);
+    await saveSession(ref(interrupted, "new"), new Map([["x", { value: 1 }]]));
+    expect([step, [...(await loadSession(ref(plain, "s0"))).variables.keys()]]).toEqual([undefined, ["x"]]);
+  },
+);
+
+test("the table keeps the variables of a session that is only read, as long as the session is renewed", async () => {
+  const store = createMemoryStore();
+  const table = openMemoryTable(store);
+  let at = Date.parse("2026-03-01T12:00:00Z");
+  const ref = { table, principalId: "p", sessionId: "s", now: () => new Date(at) };
+  await saveSession(ref, new Map([["x", { value: 1 }]]));
+  const writes: string[] = [];
+  for (let renewals = 0; renewals < 60; renewals++, at += 3_000_000) {
+    const session = await renewSession(ref, await loadSession(ref));
+    const item = everything(store).find(({ SK }) => SK.startsWith("SESSION#"));
+    expect(Number(item?.["ttl"]) * 1_000).toBeGreaterThanOrEqual(Date.parse(session.expiresAt ?? ""));
+    writes.push(String(item?.["version"]));
+  }
+  expect(new Set(writes).size).toBe(3);
 });
 
 test("methods can be called on variables of the session, also on a variable with the name of a family of functions", async () => {

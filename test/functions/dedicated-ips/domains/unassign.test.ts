@@ -114,10 +114,12 @@ test("the worker finishes or undoes an unassignment that died after any transact
   const places = calls.flatMap((command, at) => (command === "TransactWriteItems" ? [at] : []));
   expect(places.length).toBeGreaterThan(0);
   for (const at of places) {
-    const { id, names } = await scene();
-    await withFault("answer lost", at, () => move(account, "unassign", id, names));
-    await carriedOn(account, id);
-    expect(await assignmentFaults(account), `dead at call ${at}`).toEqual([]);
-    expect([0, 11]).toContain((await storedIp(account, id))?.domain_count);
+    for (const fault of ["answer lost", "answer unreadable"] as const) {
+      const { id, names } = await scene();
+      await withFault(fault, at, () => move(account, "unassign", id, names));
+      await carriedOn(account, id);
+      expect(await assignmentFaults(account), `${fault} at call ${at}`).toEqual([]);
+      expect([0, 11]).toContain((await storedIp(account, id))?.domain_count);
+    }
   }
 });

@@ -5,6 +5,19 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import { ZoneExists, type Dns, type ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
+test("a sync whose lease is written twice, because an answer was lost, writes the records at once", async () => {
+  const { add, sync, served, table } = await newScene();
+  await add({ name: "www" });
+  let isFirst = true;
+  const attempt: typeof table.attempt = async (write) => {
+    if (isFirst) await table.attempt(write);
+    isFirst = false;
+    return table.attempt(write);
+  };
+  await sync({}, { ...table, attempt });
+  expect(await served()).toEqual(["www A"]);
+});
+
 describe("a provider", () => {
   test.each([
     ["does not answer to the creation of the zone", { createZone: () => Promise.reject(silence()) }],

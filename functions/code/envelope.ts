@@ -9,11 +9,12 @@ export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
       description:
-        "Your id for this request. For an hour, a completed program with the same id and session gets the same envelope.",
+        "Your id for this request. Use a new id for each request. If you send the same program again with the same id and session within an hour, you get the stored envelope, also of reads.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
-      description: "The session's id. Programs of one session share their variables.",
+      description:
+        "The session's id. Programs with the same id share their variables: up to 256 KiB, until no program has used the session for an hour. A principal has at most 100 sessions: one more ends the session that was used least recently.",
       example: "session-1",
     }),
     code: z
@@ -93,7 +94,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "Whether the caller may make this call with these arguments. Null if that depends on an earlier write of the program.",
+      "Whether the arguments are valid and the caller holds the function's capability. The run can still refuse the call for another reason, such as `would_escalate` or a taken name. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({
@@ -102,7 +103,8 @@ const PlannedWrite = z.object({
     })
     .optional()
     .meta({
-      description: "The error that the call would get now. An earlier write of the program may prevent the error.",
+      description:
+        "The error that this check found. A call without this member can still fail in the run. An earlier write of the program may prevent the error.",
     }),
 });
 export type PlannedWrite = z.output<typeof PlannedWrite>;

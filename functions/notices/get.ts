@@ -8,7 +8,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/notices", etag: noticesTag },
   summary: "Read who gets mails about the account",
   synonyms: ["notifications", "e-mails", "alerts", "warnings", "recipients", "who is told", "preferences", "muted"],
-  description: "The owners get mails about events of the account, its wallet and its domains.",
+  description:
+    "The users whose ownership has no end get mails about the account, its wallet and its domains. Owners by a group, owners whose ownership ends, and service accounts get mails only as `readers`, and only users can be readers.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -19,7 +19,7 @@ export const route = defineRoute({
   },
   summary: "Subscribe a URL to events",
   synonyms: ["notify", "notification", "callback", "create", "new", "server", "tell", "happens", "alert"],
-  description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. A delivery that is not answered with a 2xx is retried for three days. This answer shows the signing secret. The secret is not shown again. You must be allowed to see, in the whole account, the resources of all events that match \`event_types\`. An account has at most 20 webhooks. ${eventTypesNote}`,
+  description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. Answer with a 2xx within 10 seconds. Redirects are not followed. Other deliveries are retried for three days. If the receiver accepts nothing in this time, or answers 410, the webhook is disabled, and later events are lost. A body has at most 20,000 bytes: a longer event has \`truncated: true\` and no \`previous_data\`, and possibly no \`data\`. This answer shows the signing secret. The secret is not shown again. You must hold, in the whole account and without an end date, the capabilities to see the resources of all events that match \`event_types\`. An account has at most 20 webhooks. An account has at most 20 webhooks. ${eventTypesNote}`,
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Give a webhook a new signing secret",
   synonyms: ["change", "replace", "leaked", "key", "signature"],
   description:
-    "For `overlap_seconds`, every delivery is signed with the new secret and with the old one. This answer shows the new secret. The secret is not shown again. You must be allowed to see the resources of the webhook's events.",
+    "For `overlap_seconds`, every delivery is signed with the new secret and with the present one. Older secrets stop signing at once. With 0, only the new secret signs. This answer shows the new secret. The secret is not shown again. You must hold, in the whole account and without an end date, the capabilities to see the resources of the webhook's events.",
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },

@@ -8,6 +8,8 @@ export const route = defineRoute({
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Delete an empty workspace",
   synonyms: ["remove", "get rid of", "close", "team", "department", "project", "space"],
+  description:
+    "Only a workspace without domains can be deleted (409 `workspace_not_empty`). Move or delete its domains first. A domain in the status `releasing` still counts: delete it with `domains.delete` and `purge=true`. The grants, assigned roles, master passwords and forwarding rules of the workspace are deleted too. A user or service account that has no other permission and is in no group loses its access to the account.",
   capability: "workspace.manage",
   scope: workspaceScope,
   access: "write",

@@ -33,7 +33,8 @@ import { locate, aheadOfScope } from "./scopes.ts";
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
-    description: "The type of the resource to which the access is limited. Give it with `resource_id`.",
+    description:
+      "The type of the resource to which the access is limited: `workspace`, `domain`, `mailbox`, `credential` or `forwarding`. `account` with the account's own id means the whole account. Other types are a 422. So is a type on which the capability or the role has no effect. Ownership and super admin cannot be limited. Send this member together with `resource_id`.",
   }),
   resource_id: Id.nullish().meta({
     description: "The id of the resource to which the access is limited. Give it with `resource_type`.",

@@ -37,7 +37,7 @@ export const ServiceAccount = z
     created_by_user_id: Id.meta({ description: "The user or service account that created this service account." }),
     expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
     last_used_at: Timestamp.nullable().meta({
-      description: "When a token of the service account was last used, accurate to an hour.",
+      description: "When a token of the service account was last used, accurate to an hour. Null if none was used.",
     }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the service account was revoked. Null if it was not revoked.",

@@ -36,7 +36,7 @@ export const AccountParams = z.strictObject({ account_id: Id.meta({ description:
 export const AccountStatus = z.enum(["active", "past_due", "suspended", "closed"]).meta({
   id: "AccountStatus",
   description:
-    "The account's status: `active` → `past_due` → `suspended` → `closed`. An account that is `past_due` or `suspended` can become `active` again. A suspended or closed account can be read, but not changed.",
+    "`active`: everything works. `past_due`: the wallet could not pay an amount that is due. Everything works as before, except `billing.plan.change`. After 14 days, the account is `suspended`. `suspended`: nobody can log in to a mailbox, and nothing is sent or forwarded. The account can be read. Changes answer 403 `account_suspended`, except `billing.topup_session.create`, `billing.payment_method_session.create`, `billing.payment_method.delete`, `billing.auto_recharge.update` and `billing.alerts.update`. After a suspension for a debt, the account is `active` again as soon as everything is paid. A payment does not end a suspension by the operator. `closed`: nothing can be changed, and the account is never opened again.",
 });
 export type AccountStatus = z.output<typeof AccountStatus>;
 

@@ -59,7 +59,8 @@ export const IdentityProfile = z
   .object({
     id: Id.meta({ description: "The principal's id, unique across all users and service accounts." }),
     email: z.string().meta({
-      description: "The e-mail address. For a service account, it is `<public id>@service-accounts.invalid`.",
+      description:
+        "The e-mail address in the token, which need not be verified. If a user's token has none, `<id>@users.invalid`. For a service account, `<public id>@service-accounts.invalid`. Do not send mail to these `.invalid` addresses.",
     }),
     is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything in every account." }),
     first_name: z.string().optional().meta({ description: "The given name, if the token has it." }),

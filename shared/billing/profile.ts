@@ -29,7 +29,10 @@ export const ProfileUpdate = z
       .optional()
       .meta({ description: `${email.description} ${mailAddressForm}` }),
   })
-  .meta({ id: "BillingProfileUpdate", description: "The changes to a billing profile. Null removes a member." });
+  .meta({
+    id: "BillingProfileUpdate",
+    description: "The changes to a billing profile. Null removes a member. For `address_lines`, send an empty list.",
+  });
 type ProfileUpdate = z.output<typeof ProfileUpdate>;
 
 /** The billing profile of an account. */

@@ -27,13 +27,16 @@ const NoticeRecipient = z
     }),
     owner: z
       .boolean()
-      .meta({ description: "Whether the user owns the account. Owners get the mails of all categories." }),
+      .meta({
+        description:
+          "Whether the user owns the account directly. A user whose ownership has no end gets the mails of all categories that are not muted.",
+      }),
   })
   .meta({ id: "NoticeRecipient", description: "A user who gets mails about an account." });
 
 export const Notices = NoticeSettings.extend({
   recipients: z.array(NoticeRecipient).meta({
-    description: `The users who get mails: the first ${mostRecipients} owners, and the \`readers\` who have access to the account.`,
+    description: `The users who get mails: the first ${mostRecipients} users whose ownership has no end, and the \`readers\` who have access to the account.`,
   }),
 }).meta({ id: "Notices", description: "Who gets which mails about an account." });
 export type Notices = z.output<typeof Notices>;

@@ -15,7 +15,12 @@ export const noticeSettingsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${a
 /** Removes repetitions, and sorts. */
 const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given)].toSorted();
 
-const Categories = z.array(NoticeCategory.meta({ description: "A category of mails." }));
+const Categories = z.array(
+  NoticeCategory.meta({
+    description:
+      "A category of mails. `account`: the status, the plan and the debts. `security`: access to the account, and control of its names. `wallet`, `invoices`, `domains` and `domain_health`: these subjects.",
+  }),
+);
 
 const readerMembers = {
   user_id: Id.meta({ description: "The id of a user who has access to the account." }),

@@ -52,7 +52,7 @@ export const ProfileMembers = z.object({
 export const BillingProfile = ProfileMembers.extend({
   vat_id_status: VatIdStatus.nullable().meta({
     description:
-      "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know the VAT id when VIES was asked again. `unchecked`: only the form was checked. Null without a VAT id.",
+      "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know the VAT id when it was asked again. `unchecked`: only the form was checked. Null without a VAT id. If this deployment asks VIES, reverse charge applies only while the status is `valid`.",
   }),
   vat_id_checked_at: Timestamp.nullable().meta({ description: "When VIES last answered about the VAT id." }),
 }).meta({ id: "BillingProfile", description: "The addressee of the invoices. The profile decides about the VAT." });

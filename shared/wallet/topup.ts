@@ -78,7 +78,7 @@ export const topupKind = defineKind({
 });
 
 const TopupAmount = moneyUpTo(topupLimit).meta({
-  description: `The amount to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
+  description: `The amount to top up, at most ${money(topupLimit)}, as a decimal string or a number. The payment provider refuses small amounts (422): send 1.00 at least.`,
   examples: ["50.00"],
 });
 

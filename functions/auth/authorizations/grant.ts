@@ -81,7 +81,7 @@ export const route = defineRoute({
     "transfer",
   ],
   description:
-    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself. If your own permission has an end, the grant must end at the same time or earlier. If the subject already holds the same grant, this grant gets the end that you give now, and is the answer.",
+    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership. Only super admins grant super admin. A super admin may do everything in every account. The id of a user is not checked: the grant counts for the user for whom `me.get` answers this id. To give access to a person whose id you do not know, call `auth.invitations.create`. With `expires_at` the grant ends by itself. If your own permission has an end, the grant must end at the same time or earlier. If the subject already holds the same grant, no second grant is made. The existing grant gets the new end, and is the answer. Without `expires_at`, the existing grant then has no end. The ownership of the last user whose ownership has no end cannot get an end (409 `last_owner`). A subject can hold 1,000 grants and roles, and an account can have 1,000 owners (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

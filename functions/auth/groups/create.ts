@@ -23,7 +23,7 @@ export const route = defineRoute({
   summary: "Create a group",
   synonyms: ["team", "new", "add", "people"],
   description:
-    "A new group holds nothing: grant it capabilities or assign it roles. Its members are the users whose token names the group's `idp_name` in the `groups` claim, and the users and service accounts that you add with `auth.groups.members.add`.",
+    "A new group holds nothing: grant it capabilities or assign it roles. Its members are the users whose token names the group's `idp_name` in the `groups` claim, and the users and service accounts that you add with `auth.groups.members.add`. An account can have 2,000 groups (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

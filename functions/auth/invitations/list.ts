@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List invitations",
   synonyms: ["invited", "pending", "accepted", "who", "people", "show"],
   description:
-    "The invitations to the account, also those that were accepted, were revoked, or have expired. A filter by `status` looks at 20,000 invitations at most.",
+    "The invitations to the account, oldest first unless you turn the order around. They include invitations that were accepted, were revoked, or have expired. If the account has more than 20,000 invitations, a filter by `status` is a 422 (`too_broad`).",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

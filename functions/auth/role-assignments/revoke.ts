@@ -9,7 +9,8 @@ export const route = defineRoute({
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/role-assignments/{assignment_id}" },
   summary: "Revoke an assigned role",
   synonyms: ["administrator", "admin", "remove", "take away", "access", "permissions", "rights"],
-  description: "The role has no effect from the next request on.",
+  description:
+    "The assignment has no effect from the next request on. If the subject has the role by another assignment or by a group, the subject keeps it.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ assignment_id: Id.meta({ description: "The assignment's id." }) }),

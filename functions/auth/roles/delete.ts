@@ -8,7 +8,7 @@ export const route = defineRoute({
   summary: "Delete a role",
   synonyms: ["custom", "remove", "drop", "permissions", "rights"],
   description:
-    "Only a role that is not assigned can be deleted: revoke its assignments first. The roles that every account has cannot be deleted.",
+    "Only a role that is not assigned can be deleted: revoke its assignments first (409 `role_in_use`). Pending invitations no longer give the role. The roles that every account has cannot be deleted.",
   capability: "auth.manage",
   access: "write",
   params: RoleParams,

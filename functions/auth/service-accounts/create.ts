@@ -26,7 +26,8 @@ export const route = defineRoute({
     .strictObject({
       name: ServiceAccountName,
       expires_at: FutureTime.nullish().meta({
-        description: "When the token expires. Without it, the token never expires.",
+        description:
+          "When the token expires. This time cannot be changed later. Without it, the token never expires. 7 days and 1 day before, the owners get a mail, and the event `auth.service_account.expiring` is sent. 400 days after it, the service account is revoked.",
       }),
     })
     .meta({ id: "ServiceAccountCreate", description: "A service account to create." }),

@@ -16,7 +16,7 @@ export const route = defineRoute({
   summary: "Give a service account a new token",
   synonyms: ["API key", "renew", "replace", "leaked", "stolen", "lost", "expired", "change"],
   description:
-    "The old token still works for `overlap_seconds` seconds. With 0, the old token stops working at once. You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
+    "The new token expires at the service account's `expires_at`, as the old token does: a rotation does not move this time. If the service account has expired, create another one (409 `service_account_expired`). The old token works for `overlap_seconds` more seconds, but not after its own end. With 0, all old tokens stop working at once. At most 20 tokens work at the same time (409 `limit_reached`). You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
   capability: "auth.manage",
   access: "write",
   shownOnce: ["token"],

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Start to save a card",
   synonyms: ["credit card", "add card", "payment method", "card on file", "replace card", "change card"],
   description:
-    "Returns the address of the payment provider's page on which a card is saved for automatic recharges. Nothing is charged. A card that is saved there replaces the present card.",
+    "Returns the address of the payment provider's page on which a card is saved for automatic recharges. Nothing is charged. A card that is saved there replaces the present card. Saving a card does not switch on automatic recharges: call `billing.auto_recharge.update`.",
   capability: "billing.manage",
   access: "write",
   whileSuspended: true,

@@ -18,7 +18,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: AccountParams,
   output: Empty,
-  problems: ["upstream_unavailable"],
+  problems: ["upstream_unavailable", "payments_unavailable"],
   ahead: ({ params }) => aheadOfMethod(params.account_id),
   run: async ({ params }, context) => {
     await deletePaymentMethod(params.account_id, context, paymentsHere().payments);

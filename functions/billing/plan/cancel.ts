@@ -18,7 +18,7 @@ export const route = defineRoute({
   summary: "Cancel the plan",
   synonyms: ["stop", "end", "quit", "paying", "subscription", "contract", "terminate", "leave"],
   description:
-    "Cancels the plan at the end of the month, or at once with `cancel_immediately`. If you cancel at once, the usage up to and including today is invoiced now. Without a plan, nothing more is charged. Delete the managed dedicated IPs first, because the plan pays for them.",
+    "Cancels the plan at the end of the month, or today with `cancel_immediately`. If you cancel today, the usage up to and including today is invoiced now, and the wallet pays the invoice. Planned changes that begin after the end of the plan are removed. Without a plan, nothing more is charged, and no mail is sent. Mailboxes, aliases, app passwords, master passwords and dedicated IPs cannot be added (409 `plan_required`). For 30 days, mail is still received, read and forwarded. After that, nobody can log in to a mailbox, and nothing is forwarded. Mail is still received, and nothing is deleted. Delete the managed dedicated IPs first (409 `plan_in_use`). To resume, call `billing.plan.change`.",
   capability: "billing.manage",
   access: "write",
   usesPermissions: true,

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Change the plan",
   synonyms: ["upgrade", "downgrade", "switch", "package", "subscription", "tariff", "cheaper", "resume"],
   description:
-    "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume after a cancellation, change to a plan. The plan then begins today, or tomorrow if you cancelled immediately today. Try the change with `dry_run` first: `preview` in the answer then has the cost of this month and of the next month.",
+    "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume after a cancellation, change to a plan. The plan then begins today, or tomorrow if you cancelled immediately today. While an invoice is open, the answer is a 409 (`payment_due`). Try the change with `dry_run` first: `preview` in the answer then has the cost of this month and of the next month.",
   capability: "billing.manage",
   access: "write",
   usesPermissions: true,
@@ -24,7 +24,7 @@ export const route = defineRoute({
       plan_id: PlanId.meta({ description: "The plan to change to." }),
       effective_date: Day.nullish().meta({
         description:
-          "The first day of the plan, in UTC. The default is today, or tomorrow if the account sent mail today on another plan.",
+          "The first day of the plan, in UTC: today or later, and at most 366 days ahead. The default is today, or tomorrow if the account sent mail today on another plan. In this case, today is a 422.",
       }),
       dry_run: DryRun,
     })

@@ -9,7 +9,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/profile", etag: profileKind },
   summary: "Get the billing profile",
   synonyms: ["company", "address", "vat", "tax id", "buyer", "bill to", "show"],
-  description: "The addressee of the invoices. All members are null until somebody sets them.",
+  description:
+    "The addressee of the invoices. Members that nobody has set are null, and `address_lines` is an empty list.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

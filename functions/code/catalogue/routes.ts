@@ -99,7 +99,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "List the functions of code mode",
     synonyms: ["what can you do", "possible", "available", "commands", "calls", "tools", "all", "help"],
     description:
-      "Every function that a program can call, with the capability that it needs. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. If the account is suspended or closed, functions that change it are left out.",
+      "Every function that a program can call, with the capability that it needs. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. In a suspended account, only the writes that are still allowed are listed. In a closed account, no write is listed.",
     scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
@@ -167,6 +167,10 @@ const summaryOf = (fn: CodeFunction) => ({
 const scoreOf = (fn: CodeFunction): number =>
   unitsOf(fn, Object.hasOwn(fn.route.query.shape, "page_size") ? scoreUnit : undefined) / scoreUnit;
 
+/** The codes of the problems of a route, with the problem of its condition on the account. */
+const problemCodesOf = ({ problems, requires }: CodeFunction["route"]) =>
+  requires ? [...problems, requires.code] : problems;
+
 function explanationOf(fn: CodeFunction) {
   const { route } = fn;
   const schema = outputSchemaOf(fn);
@@ -176,7 +180,7 @@ function explanationOf(fn: CodeFunction) {
     score: scoreOf(fn),
     parameters: parametersOf(fn),
     output: describeType(schema, schema.$defs),
-    problems: route.problems.map((code) => ({ code, ...problemOf(code) })),
+    problems: problemCodesOf(route).map((code) => ({ code, ...problemOf(code) })),
     example: exampleOf(fn),
   };
 }

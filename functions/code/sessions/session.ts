@@ -98,7 +98,7 @@ const sessionKey = (principalId: string, name: string): Key => ({
 });
 
 /** How long the table keeps the item of a session after the session has expired, in milliseconds. */
-const keptMs = dayMs;
+const spareMs = dayMs;
 
 /** The name of a session in the table: 132 bits of a hash. */
 const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
@@ -198,7 +198,7 @@ export async function renewSession(ref: SessionRef, session: Session): Promise<S
   const { usedAt, savedAt, variables } = session;
   const at = now().getTime();
   if (usedAt === 0 || isRecorded(usedAt, at)) return session;
-  if (savedAt + keptMs <= at) return saveSession(ref);
+  if (savedAt + spareMs <= at) return saveSession(ref);
   const [list] = await table.getMany([listKey(principalId)]);
   const wasListed = await recordUse(ref, lastUses(list), usedAt);
   // Another program dropped this session, so the program may have deleted the item, or deletes it soon.
@@ -252,7 +252,7 @@ export async function saveSession(
       version: randomUUID(),
     };
     if (attempt === 1) await charge(stored.variables.length);
-    const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs + keptMs) / 1000) };
+    const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs + spareMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
     // If the answer to a write is lost, the write may be sent again. The condition of the second write then fails,
     // although the first write succeeded.

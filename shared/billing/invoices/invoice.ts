@@ -41,7 +41,9 @@ const InvoiceBase = z.object({
   period_end: Day.meta({ description: "The last day of the invoice's period." }),
   amount: MoneyText.meta({ description: "The invoice's total with VAT, as a decimal." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-  status: InvoiceStatus.meta({ description: "`open` until the wallet has paid the invoice." }),
+  status: InvoiceStatus.meta({
+    description: "`open` until the wallet has paid the invoice, then `paid`. `void` is not used.",
+  }),
 });
 
 export const Invoice = InvoiceBase.extend({

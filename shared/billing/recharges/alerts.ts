@@ -68,7 +68,9 @@ export const AlertsUpdate = z
     low_balance_threshold: moneyUpTo(topupLimit)
       .nullable()
       .optional()
-      .meta({ description: `The threshold. Null for the cost of ${lowBalanceDays} days of usage.` }),
+      .meta({
+        description: `The threshold, at most ${money(topupLimit)}. Null for the cost of ${lowBalanceDays} days of usage.`,
+      }),
   })
   .meta({ id: "BillingAlertsUpdate", description: "The alerts to change." });
 

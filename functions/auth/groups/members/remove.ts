@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Remove a member from a group",
   synonyms: ["person", "people", "team", "colleague", "kick", "leave"],
   description:
-    "The member loses the permissions of the group from the next request on. Only owners and super admins remove a member from a group that owns the account.",
+    "The member loses the permissions that this membership gives, from the next request on. A user whose token names the group in the `groups` claim is still a member: remove the group from the claim too. Only owners and super admins remove a member from a group that owns the account, itself or by a group above it.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

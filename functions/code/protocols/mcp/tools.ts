@@ -136,10 +136,13 @@ export const ToolArguments = z.strictObject({
     .meta({ description: "Make only the calls that read, and list those that would write. Nothing is changed." }),
   session_id: CodeRequest.shape.session_id
     .optional()
-    .meta({ description: "Programs with the same session_id share their variables, for an hour." }),
+    .meta({
+      description:
+        "Programs with the same session_id share their variables until an hour passes without such a program. `service_query` reads these variables, and stores none.",
+    }),
   request_id: CodeRequest.shape.request_id.optional().meta({
     description:
-      "After a time-out or a temporary error, send the same program again with the same request_id: nothing is done twice. A corrected program may have the same id, but must leave out the calls that took effect.",
+      "Send a new id with each program that writes. After a time-out or a temporary error, send the same program again with the same id: nothing is done twice. Without an id, a repeat makes the writes again. A completed program with the same id gets its old answer for an hour. A corrected program may have the same id, but must leave out the calls that took effect.",
   }),
   results: Results.optional().meta({
     description: `all (default of ${executeName}): the result of every call. last (default of ${queryName}): the last value, the results of writes that are not in the last value, and the sizes of other results.`,

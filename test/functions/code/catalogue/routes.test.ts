@@ -11,7 +11,7 @@ import { runFor } from "../../../support/code-context.ts";
 import { newUser } from "../../../support/world.ts";
 
 const user = newUser();
-const valueOf = async (code: string) => (await runFor(user, code)).result.last_value as never;
+const valueOf = async <T = never>(code: string) => (await runFor(user, code)).result.last_value as T;
 
 test("functions.list returns every function, or the functions with a prefix", async () => {
   const all: { functions: { name: string }[] } = await valueOf("functions.list()");

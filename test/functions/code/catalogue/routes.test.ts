@@ -43,6 +43,11 @@ test("functions.explain describes a function, and the checker finds no mistake i
   }
 });
 
+test("functions.explain lists the problem of a function's condition on the account", async () => {
+  const { problems } = await valueOf<{ problems: { code: string }[] }>('functions.explain(name="mailboxes.add")');
+  expect(problems.map(({ code }) => code)).toContain("plan_required");
+});
+
 test("functions.explain suggests the right name for a misspelled name", async () => {
   const { error } = await runFor(user, 'functions.explain(name="workspace.ad")');
   expect(error).toMatchObject({ code: "invalid_argument", line: 1, column: 24 });
@@ -54,8 +59,7 @@ type Digests = {
   types: Record<string, string>;
   notation: string;
 };
-const digestsOf = (names: readonly string[]) =>
-  valueOf(`functions.explain(name=${JSON.stringify(names)})`) as Promise<Digests>;
+const digestsOf = (names: readonly string[]) => valueOf<Digests>(`functions.explain(name=${JSON.stringify(names)})`);
 
 test("functions.explain explains a list of functions in brief, and writes each shared type once", async () => {
   expect(await digestsOf(["mailboxes.add", "mailboxes.list", "domains.search"])).toEqual({

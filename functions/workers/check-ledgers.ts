@@ -63,6 +63,10 @@ export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bo
     },
     () => performance.now() - startedMs > budgetMs,
   );
+  if (counts.accounts < rows.length) {
+    const left = rows.length - counts.accounts;
+    log.error("no time left to check ledgers", { left, planned: rows.length });
+  }
   return counts;
 }
 

@@ -24,14 +24,19 @@ export function slugOf(heading: string, taken: Set<string> = new Set()): string 
   return unique;
 }
 
-/** The site's address for a link in a document. Undefined if the site does not show the target. */
-export function linkTarget(href: string, file: string): string | undefined {
-  if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return href;
-  if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
+/**
+ * The address on the site for a link in the document `file`, and the title of the linked page. Anchors, web addresses and
+ * mail addresses stay as they are, without a title. Undefined if the site does not show the target. Throws for any other
+ * scheme, such as `javascript:`.
+ */
+export function linkTarget(href: string, file: string): { address: string; title?: string } | undefined {
+  if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return { address: href };
+  if (/^[a-z][\w+.-]*:/i.test(href))
+    throw new Error(`${file} links to ${href}. A link can only have the scheme http, https or mailto.`);
   const [path = "", anchor] = href.split("#");
   const target = path.startsWith("/") ? path : posix.normalize(posix.join(posix.dirname(file), path));
   const shown = pageShowing(target);
-  return shown && shown.path + (anchor === undefined ? "" : `#${anchor}`);
+  return shown && { address: shown.path + (anchor === undefined ? "" : `#${anchor}`), title: shown.title };
 }
 
 const plain = (html: string): string => html.replaceAll(/<[^>]+>/g, "");
@@ -51,11 +56,8 @@ function linkToPage(text: string): string | undefined {
   return `<a href="${shown.path}">${escapeHtml(text.startsWith("/") ? text : shown.title)}</a>`;
 }
 
-/**
- * The languages that a reader can choose, by their names in a document. `key` is the language's name in the stored
- * choice.
- */
-const chosenLanguages: Record<string, { key: string; label: string }> = {
+/** The languages that become tabs, by their names in a code fence. `key` is the name that the reader's choice stores. */
+const tabLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
   ts: { key: "typescript", label: "TypeScript" },
   python: { key: "python", label: "Python" },
@@ -82,7 +84,8 @@ export const languageTabs = (samples: readonly { key: string; label: string; htm
  */
 function picture(href: string, file: string, alt: string): string {
   const path = posix.normalize(posix.join(posix.dirname(file), href));
-  if (!/^docs\/(?:images|benchmarks)\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
+  if (!/^docs\/(?:images|benchmarks)\/[a-z-]+\.svg$/.test(path))
+    throw new Error(`${file} shows ${href}. A picture must be an SVG file in docs/images or docs/benchmarks.`);
   const svg = readFileSync(join(root, path), "utf8").replace(/<style>[^]*?<\/style>\s*/, "");
   // A chart has no title of its own, but the other pictures have a title.
   const named = svg.includes("<title") ? svg : svg.replace("<svg ", `<svg role="img" aria-label="${escapeHtml(alt)}" `);
@@ -103,14 +106,14 @@ function headingHtml({ id, depth, html }: Heading): string {
 type Rendered = { html: string; headings: readonly Heading[] };
 
 /**
- * Groups code blocks that directly follow each other in different languages of `chosenLanguages`. Each group becomes
+ * Groups code blocks that directly follow each other in different languages of `tabLanguages`. Each group becomes
  * one token of the type `tabs`.
  */
 function groupTabs(tokens: Tokens.Generic[]): Tokens.Generic[] {
   const grouped: Tokens.Generic[] = [];
   for (const token of tokens) {
     const last = grouped.findLast(({ type }) => type !== "space");
-    const key = token.type === "code" ? chosenLanguages[String(token["lang"])] : undefined;
+    const key = token.type === "code" ? tabLanguages[String(token["lang"])] : undefined;
     const isNext = last?.type === "tabs" && !last["codes"].some((code: Tokens.Code) => code.lang === token["lang"]);
     if (key && isNext) last["codes"].push(token);
     else grouped.push(key ? { type: "tabs", raw: token.raw, codes: [token] } : token);
@@ -125,7 +128,7 @@ const tabsExtension = {
     if (only && more.length === 0) return codeBlock(only.text, only.lang);
     return languageTabs(
       (codes as Tokens.Code[]).map(({ text, lang = "" }) => ({
-        ...(chosenLanguages[lang] ?? { key: lang, label: lang }),
+        ...(tabLanguages[lang] ?? { key: lang, label: lang }),
         html: codeBlock(text, lang),
       })),
     );
@@ -139,7 +142,14 @@ const tabsExtension = {
 export function renderMarkdown(markdown: string, file: string): Rendered {
   const taken = new Set<string>();
   const headings: Heading[] = [];
-  let isInLink = false;
+  // The number of headings and links around the present text. Inside of them, a code span does not become a link.
+  let around = 0;
+  const withoutLinks = (render: () => string): string => {
+    around += 1;
+    const rendered = render();
+    around -= 1;
+    return rendered;
+  };
   const marked = new Marked({
     gfm: true,
     extensions: [tabsExtension],
@@ -147,22 +157,18 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
       image: ({ href, text }) => picture(href, file, text),
       heading({ tokens, depth }) {
-        isInLink = true;
-        const html = this.parser.parseInline(tokens);
-        isInLink = false;
+        const html = withoutLinks(() => this.parser.parseInline(tokens));
         const id = slugOf(unescapeHtml(plain(html)), taken);
         headings.push({ id, depth, html });
         return headingHtml({ id, depth, html });
       },
-      codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
+      codespan: ({ text }) => (around > 0 ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
-        const address = linkTarget(href, file);
-        const shown = address === undefined ? undefined : pageShowing(posix.join("docs", posix.basename(href)));
-        isInLink = true;
+        const target = linkTarget(href, file);
         // A file's name means nothing to a reader of the site.
-        const html = /^`.*\.md`$/.test(text) && shown ? escapeHtml(shown.title) : this.parser.parseInline(tokens);
-        isInLink = false;
-        return address === undefined ? html : `<a href="${escapeHtml(address)}">${html}</a>`;
+        const title = /^`.*\.md`$/.test(text) ? target?.title : undefined;
+        const html = title === undefined ? withoutLinks(() => this.parser.parseInline(tokens)) : escapeHtml(title);
+        return target ? `<a href="${escapeHtml(target.address)}">${html}</a>` : html;
       },
       code: ({ text, lang }) => codeBlock(text, lang),
       table({ header, rows }) {
@@ -181,8 +187,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       },
     },
   });
-  const html = marked.parser(groupTabs(marked.lexer(markdown)));
-  return { html, headings };
+  return { html: marked.parser(groupTabs(marked.lexer(markdown))), headings };
 }
 
 /**
@@ -193,7 +198,7 @@ export const renderText = (markdown: string): string => renderMarkdown(markdown,
 /** Renders one paragraph of Markdown without its `<p>`. */
 export const renderLine = (markdown: string): string => {
   const html = renderText(markdown);
-  return /^<p>(?!.*<p>)([^]*)<\/p>$/.exec(html)?.[1] ?? html;
+  return /^<p>(?![^]*<p>)([^]*)<\/p>$/.exec(html)?.[1] ?? html;
 };
 
 /** A part of a page for the search: its heading, anchor, and text. */

@@ -12,11 +12,12 @@ import { document, familiesWithOperations, operations } from "./reference/operat
 
 const root = resolve(import.meta.dirname, "../..");
 const sourceFolder = resolve(import.meta.dirname, "../docs");
+const pictureFolders = [join(root, "docs/images"), join(root, "docs/benchmarks")];
 const sampleSources = ["examples.json", "samples.ts", "literals.ts"].map((name) => join(root, "infra/openapi", name));
 
 /** The rendered files of the site. They are cached until a source, a text, a sample or `data` changes. */
 async function siteFiles(data: string): Promise<readonly SiteFile[]> {
-  const folders = await Promise.all([sourceFolder, import.meta.dirname, join(root, "docs/images")].map(filesIn));
+  const folders = await Promise.all([sourceFolder, import.meta.dirname, ...pictureFolders].map(filesIn));
   const sources = [...folders.flat(), ...docsPages.map(({ file }) => join(root, file)), lockFile];
   const hash = await hashOfFiles([...sources, ...sampleSources], data);
   const known = await readCache("site", hash);

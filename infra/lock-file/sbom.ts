@@ -70,17 +70,22 @@ export async function readSbom(): Promise<Sbom> {
   return { ...sbom, components: sbom.components.filter(({ properties }) => !isLeftOut(properties)) };
 }
 
-/** Whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. */
+/**
+ * Whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. An expression
+ * with AND or WITH is not allowed.
+ */
 function isAllowed({ name, licenses = [] }: Sbom["components"][number]): boolean {
-  if (name in checkedByHand) return true;
+  if (Object.hasOwn(checkedByHand, name)) return true;
   const texts = licenses.map((one) => ("expression" in one ? one.expression : (one.license.id ?? "unknown")));
   return (
     texts.length > 0 &&
-    texts.every((text) =>
-      text
-        .replaceAll(/[()]/g, "")
-        .split(" OR ")
-        .some((choice) => allowed.has(choice)),
+    texts.every(
+      (text) =>
+        !/ (?:AND|WITH) /.test(text) &&
+        text
+          .replaceAll(/[()]/g, "")
+          .split(" OR ")
+          .some((choice) => allowed.has(choice)),
     )
   );
 }

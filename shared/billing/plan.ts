@@ -25,12 +25,10 @@ export const PlanAnswer = z
         "`active` or `cancelled` if the change applies already, `scheduled` if it applies from `effective_at` on.",
     }),
     account_status: AccountStatus.nullable().optional().meta({ description: "The account's status after the change." }),
-    effective_at: Timestamp.nullable()
-      .optional()
-      .meta({
-        description:
-          "When the change takes effect. For an immediate cancellation: the start of today (UTC). Today is still charged.",
-      }),
+    effective_at: Timestamp.nullable().optional().meta({
+      description:
+        "When the change takes effect. For an immediate cancellation: the start of today (UTC). Today is still charged.",
+    }),
     eligible: z.boolean().nullable().optional().meta({ description: "Whether the change was possible. Always true." }),
     previous_plan_id: PlanId.nullable()
       .optional()

@@ -47,7 +47,7 @@ export type LambdaHandler = Handler & { prime: () => Promise<void> };
 
 /** The state of one request. Middy carries it in place of Lambda's context. */
 type Call = {
-  startedAt: number;
+  startedMs: number;
   usage: Usage;
   invocation: InvocationContext;
   principal?: Principal;
@@ -57,7 +57,7 @@ type Call = {
 type LambdaOptions = {
   /** Accepts requests without a credential. */
   public?: boolean;
-  /** Whether `answer` calls `invoke`, which authenticates the caller itself. */
+  /** Whether `answer` calls `invoke`. If the caller can be guessed, `invoke` authenticates, and this handler does not. */
   invokes?: boolean;
   /** The schemas that `prime` prepares. */
   schemas?: readonly z.ZodType[];
@@ -67,13 +67,13 @@ type LambdaOptions = {
   checkBody?: (text: string) => void;
   /** Charges a request whose body cannot be read. The default charges 1 in the class `default`. Throws 401 and 429. */
   chargeUnread?: (request: Request, invocation: InvocationContext) => Promise<void>;
-  /** Makes the answer to a failure in the form of another protocol; undefined for the form of `failureResponse`. */
+  /** Makes the answer to a failure in another protocol. If undefined is returned, `failureResponse` makes the answer. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath" | "headers">) => Response | undefined;
 };
 
 /**
  * Wraps `answer` in a Lambda handler, the only middy chain of the product. The handler:
- * - authenticates the caller, unless the handler is public or `answer` does it (`invokes`);
+ * - authenticates the caller, unless the handler is public or leaves this to `invoke` (`invokes`);
  * - parses the body (size, media type, JSON) and calls `answer`;
  * - turns the errors of these steps into answers;
  * - sets the headers and writes one log line.
@@ -98,7 +98,8 @@ export function lambda(
     .before(async ({ event, context }) => {
       options.guard?.(event);
       const { invocation } = context;
-      // For an expected caller, `invoke` authenticates and reads the permissions in one round trip.
+      // If the caller can be guessed (`invocation.expected`), `invoke` authenticates the caller and reads the caller's
+      // permissions in one round trip. So the caller is not authenticated here.
       if (!(options.invokes && invocation.expected)) await requireCredential(context);
       try {
         parseBody(event);
@@ -145,7 +146,7 @@ function prepareRequest(schemas: readonly z.ZodType[]): void {
 
 let userTokens: { verify: (token: string) => Promise<Principal>; loadKeys: () => Promise<void> } | undefined;
 
-/** The check of users' tokens, and the load of their issuers' keys. Made at the first call, once per process. */
+/** Verifies users' tokens, and loads the keys of the tokens' issuers. Made at the first call, once for each process. */
 function tokensOfUsers() {
   if (!userTokens) {
     const verifier = userVerifier(runtime().env.ISSUERS);
@@ -154,11 +155,12 @@ function tokensOfUsers() {
   return userTokens;
 }
 
-/** Creates a function that replaces the text of a request's body by its parsed JSON. An empty body stays as it is. */
+/** Creates a function that replaces the text of a request's body by its parsed JSON. Removes an empty body. */
 function bodyParser({ checkBody }: LambdaOptions): (request: Request) => void {
   const { before: parse } = jsonBodyParser();
   return (request) => {
     const { body, headers, isBase64Encoded } = request;
+    if (body === "") delete request.body;
     if (typeof body !== "string" || body === "") return;
     const text = bodyText({ body, headers, isBase64Encoded });
     Object.assign(request, { body: text, isBase64Encoded: false });
@@ -197,7 +199,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
   };
   const { userAgent } = event.requestContext.http;
   const call: Call = {
-    startedAt: performance.now(),
+    startedMs: performance.now(),
     usage,
     invocation: {
       requestId,
@@ -249,7 +251,7 @@ function forbiddenKey(error: unknown): InvalidInput | undefined {
 
 function logRequest(
   event: APIGatewayProxyEventV2,
-  { startedAt, usage, invocation, principal }: Call,
+  { startedMs, usage, invocation, principal }: Call,
   response: Response,
 ): void {
   const accountId = event.pathParameters?.["account_id"];
@@ -258,7 +260,7 @@ function logRequest(
     // The path template, because the path itself can contain a mail address, or characters that forge a log line.
     path: event.routeKey.split(" ").at(-1),
     status: response.statusCode,
-    duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,
+    duration_ms: Math.round((performance.now() - startedMs) * 10) / 10,
     ...(principal ? { principal_id: principal.id } : {}),
     ...(accountId === undefined ? {} : { account_id: accountId }),
     read_units: usage.readUnits,

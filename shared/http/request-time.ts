@@ -11,6 +11,6 @@ const budgetMs = 18_000;
  * has come.
  */
 export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
-  const startedAt = performance.now();
-  return () => performance.now() - startedAt >= budgetMs || (stopAt !== undefined && now() >= stopAt);
+  const startedMs = performance.now();
+  return () => performance.now() - startedMs >= budgetMs || (stopAt !== undefined && now() >= stopAt);
 }

@@ -25,12 +25,10 @@ const NoticeRecipient = z
     email: z.string().nullable().meta({
       description: "The user's e-mail address. Null while it is not known here: the user gets no mails then.",
     }),
-    owner: z
-      .boolean()
-      .meta({
-        description:
-          "Whether the user owns the account directly. A user whose ownership has no end gets the mails of all categories that are not muted.",
-      }),
+    owner: z.boolean().meta({
+      description:
+        "Whether the user owns the account directly. A user whose ownership has no end gets the mails of all categories that are not muted.",
+    }),
   })
   .meta({ id: "NoticeRecipient", description: "A user who gets mails about an account." });
 

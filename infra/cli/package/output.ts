@@ -74,10 +74,10 @@ function linesOf(value: Members, indent = ""): string[] {
   const members = Object.entries(value).map(([name, member]) => [plainText(name), member] as const);
   const width = Math.max(...members.map(([name]) => name.length), 0);
   return members.flatMap(([name, member]) => {
-    const isRow = typeof member === "object" && member !== null && !Array.isArray(member);
-    const isRows = Array.isArray(member) && member.some((one) => typeof one === "object");
-    if (isRow) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];
-    if (isRows)
+    const isObject = typeof member === "object" && member !== null && !Array.isArray(member);
+    const isObjectList = Array.isArray(member) && member.some((one) => typeof one === "object" && one !== null);
+    if (isObject) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];
+    if (isObjectList)
       return [`${indent}${name}`, ...(member as Members[]).flatMap((one) => [...linesOf(one, `${indent}  `), ""])];
     const text = Array.isArray(member)
       ? member.map(shortOf).join(", ") || "-"

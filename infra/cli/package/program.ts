@@ -134,7 +134,12 @@ function addZoneImport(program: Command): void {
     if ((file === undefined) !== (options.publicDns === true)) throw new Failure("Give a zone file, or --public-dns.");
     const zone_file = file === undefined ? undefined : readText(file);
     const domain = options.domain ?? (zone_file === undefined ? undefined : originIn(zone_file));
-    if (domain === undefined) throw new Failure("Which domain? Give --domain, because the file has no $ORIGIN.");
+    if (domain === undefined)
+      throw new Failure(
+        file === undefined
+          ? "Which domain? Give --domain."
+          : "Which domain? Give --domain, because the file has no $ORIGIN.",
+      );
     const client = clientFor(options);
     const source = zone_file === undefined ? ({ source: "public_dns" } as const) : { zone_file };
     const account_id = await accountFor(options, client);
@@ -168,7 +173,7 @@ function addTail(program: Command): void {
     const [lines, seconds] = [Number(options.lines), Number(options.interval)];
     if (!(Number.isInteger(lines) && lines >= 0 && lines <= 100))
       throw new Failure("--lines is a whole number from 0 to 100.");
-    if (!(seconds > 0)) throw new Failure("--interval is a number of seconds.");
+    if (!(seconds > 0 && seconds <= 86_400)) throw new Failure("--interval is a number of seconds, at most 86400.");
     const client = clientFor(options);
     const account_id = await accountFor(options, client);
     await tailAudit(client, { account_id, lines, intervalMs: seconds * 1000, form: formOf(options) });

@@ -18,8 +18,11 @@ const longestWaitMs = 60_000;
 /** The longest wait that `Retry-After` can ask for, in milliseconds. */
 const longestAskedMs = 86_400_000;
 
-/** The wait that a temporary error asks for in `Retry-After`, in milliseconds; otherwise 0. Throws another error. */
-function askedWait(error: unknown): number {
+/**
+ * How long a temporary error asks to wait by `Retry-After`, in milliseconds; 0 if it does not ask. If the error is not
+ * temporary, throws this error again.
+ */
+function askedWaitMs(error: unknown): number {
   const isFromApi = error instanceof ApiError;
   const isTemporary = isFromApi ? error.status === 429 || error.status >= 500 : error instanceof ConnectionError;
   if (!isTemporary) throw error;
@@ -28,7 +31,8 @@ function askedWait(error: unknown): number {
 
 /**
  * Prints the last `lines` entries of the audit log, and then each new entry until the process ends. Goes on after a
- * temporary failure, with a note on standard error. Throws if the first request fails, or on another error.
+ * temporary failure, with a note on standard error. Throws if the first request fails. Later throws only errors that
+ * are not temporary.
  */
 export async function tailAudit(
   client: HostedMail,
@@ -46,6 +50,10 @@ export async function tailAudit(
   // With `lines` 0, the request still reads one entry. This entry is not printed, and counts as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
+  // One transaction can record many changes with the same time. Those that are not among the last `lines` are not new.
+  if (items.length > 0)
+    for await (const { id, occurred_at } of client.audit.list({ account_id, since: newest, order: "asc" }))
+      if (occurred_at === newest) seen.set(id, Date.parse(occurred_at));
   const from = newest;
   let [waitMs, backOffMs] = [intervalMs, intervalMs];
   for (;;) {
@@ -58,7 +66,7 @@ export async function tailAudit(
       }
       waitMs = backOffMs = intervalMs;
     } catch (error) {
-      const askedMs = askedWait(error);
+      const askedMs = askedWaitMs(error);
       backOffMs = Math.max(intervalMs, Math.min(2 * backOffMs, longestWaitMs));
       waitMs = Math.max(backOffMs, askedMs);
       printNote(`hosted-mail: ${explain(error).line} The command tries again in ${Math.ceil(waitMs / 1000)} seconds.`);

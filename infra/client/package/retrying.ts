@@ -44,8 +44,8 @@ const isWorthwhile = ({ status, headers }: Response, isSafeToRepeat: boolean): b
   ((temporaryFailures.has(status) || (status === 409 && headers.has("retry-after"))) && isSafeToRepeat);
 
 /**
- * The wait before a repeat, in milliseconds: 500, doubled after each further failure, and varied at random by up to a
- * quarter.
+ * The wait before a repeat, in milliseconds: 500 × 2^`attempt`, varied at random by up to a quarter. `attempt` is 0
+ * after the first failure.
  */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
 
@@ -75,7 +75,7 @@ export async function retrying<Answer extends { response: Response }>(
       const askedSeconds = retryAfterSecondsOf(answer.response, Date.now());
       const askedMs = askedSeconds === undefined ? undefined : askedSeconds * 1000;
       if (isLast || (askedMs ?? 0) > longestWaitMs || !isWorthwhile(answer.response, isSafeToRepeat)) return answer;
-      if (askedMs !== undefined) waitMs = spreadMs(askedMs, attempt);
+      if (askedMs !== undefined) waitMs = Math.max(waitMs, spreadMs(askedMs, attempt));
     } catch (error) {
       if (isLast || !isSafeToRepeat || !(error instanceof ConnectionError)) throw error;
     }

@@ -92,13 +92,16 @@ const StoredPiece = z.object({ fingerprint: z.string(), ignored: z.array(Ignored
 /** The most writes of a piece, besides its claim. DynamoDB allows 100 in a transaction. */
 const pieceLimit = 99;
 
-/** Cuts units of work into pieces of at most 99 writes. `writesOf` says how many writes a unit takes at most. */
+/**
+ * Cuts units of work into pieces of at most 99 writes. `writesOf` returns the most writes that a unit can take, up to 99.
+ * The order of the units is kept.
+ */
 export function cutIntoPieces<U>(units: readonly U[], writesOf: (unit: U) => number): U[][] {
   const pieces: U[][] = [];
   let left = 0;
   for (const unit of units) {
     const writes = writesOf(unit);
-    if (writes > left) {
+    if (pieces.length === 0 || writes > left) {
       pieces.push([]);
       left = pieceLimit;
     }

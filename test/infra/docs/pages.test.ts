@@ -213,11 +213,15 @@ describe("the Markdown of a document", () => {
 
   test("a link to a page, or the name of a page or an operation, becomes a link to its page", () => {
     expect(rendered("See [`docs/webhooks.md`](webhooks.md).")).toContain('<a href="/docs/webhooks">Webhooks</a>');
+    expect(rendered("See [`docs/webhooks.md`](webhooks.md#retries).")).toContain(
+      '<a href="/docs/webhooks#retries">Webhooks</a>',
+    );
+    expect(rendered("## [One](webhooks.md) of `tags.add`")).not.toContain("/docs/reference/tags.add");
     expect(rendered("See `docs/webhooks.md`.")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `/docs/errors`.")).toContain('<a href="/docs/errors">/docs/errors</a>');
     expect(rendered("Call `tags.add`.")).toContain('<a href="/docs/reference/tags.add"><code>tags.add</code></a>');
-    expect(linkTarget("promises.md#a-repeat", "docs/here.md")).toBe("/docs/promises#a-repeat");
-    expect(linkTarget("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
+    expect(linkTarget("promises.md#a-repeat", "docs/here.md")?.address).toBe("/docs/promises#a-repeat");
+    expect(linkTarget("../CHANGELOG.md", "docs/here.md")?.address).toBe("/docs/changelog");
   });
 
   test("a link to a file that is no page becomes plain text", () => {

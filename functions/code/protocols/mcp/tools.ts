@@ -134,12 +134,10 @@ export const ToolArguments = z.strictObject({
     .boolean()
     .optional()
     .meta({ description: "Make only the calls that read, and list those that would write. Nothing is changed." }),
-  session_id: CodeRequest.shape.session_id
-    .optional()
-    .meta({
-      description:
-        "Programs with the same session_id share their variables until an hour passes without such a program. `service_query` reads these variables, and stores none.",
-    }),
+  session_id: CodeRequest.shape.session_id.optional().meta({
+    description:
+      "Programs with the same session_id share their variables until an hour passes without such a program. `service_query` reads these variables, and stores none.",
+  }),
   request_id: CodeRequest.shape.request_id.optional().meta({
     description:
       "Send a new id with each program that writes. After a time-out or a temporary error, send the same program again with the same id: nothing is done twice. Without an id, a repeat makes the writes again. A completed program with the same id gets its old answer for an hour. A corrected program may have the same id, but must leave out the calls that took effect.",

@@ -22,7 +22,7 @@ export const route = defineRoute({
   summary: "Claim a managed dedicated IP",
   synonyms: ["buy", "get", "order", "new", "own", "address", "sending", "reputation"],
   description:
-    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided. With `dry_run` nothing is claimed. The answer is a 200 with an example of the IP, whose `id` and address belong to nobody. `preview` has the cost of the IP now and in the coming periods.",
+    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If the reverse DNS is not confirmed within a day, the dedicated IP is deleted and the hold is voided. With `dry_run`, nothing is claimed: the answer is a 200 with an example of the dedicated IP. The `id` and the address of the example belong to nobody. `preview` has the cost of the IP now and in the coming periods.",
   capability: "ip.manage",
   access: "write",
   usesPermissions: true,

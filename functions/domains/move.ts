@@ -28,6 +28,7 @@ export const route = defineRoute({
   output: Domain,
   problems: ["domain_not_ready"],
   ahead: ({ params, body }, expected) => aheadOfDomainMove(params, body.workspace_id, expected),
+  // A workspace that was deleted after the move needs no permission, so that a repeat still gets its answer.
   checkRepeat: async ({ params, body }, context) => {
     if (await findWorkspace(context.table, params.account_id, body.workspace_id))
       await requireTarget(params.account_id, body.workspace_id, context);
@@ -49,7 +50,7 @@ async function requireTarget(accountId: string, id: string, { table, permissions
   if (!exists || !covers(permissions, "workspace.view", target)) {
     throw invalidAt(["body", "workspace_id"], noSuchWorkspace, "not_found");
   }
-  throw new Problem("forbidden", "This needs the capability domain.move on the target workspace.", {
+  throw new Problem("forbidden", "The move needs the capability domain.move on the target workspace.", {
     required_capability: "domain.move",
   });
 }

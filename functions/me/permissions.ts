@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Get your permissions in an account",
   synonyms: ["what can I do", "may I", "rights", "allowed", "capabilities"],
   description:
-    "Your permissions in an account: on the whole account, and on the resources to which some of your access is limited. `access` has the grants and roles that give you these permissions, and the groups that hold them. An account of which you are no member is a 404.",
+    "Your permissions in an account: on the whole account, and on the resources to which some of your access is limited. `access` has the grants and roles that give you these permissions. For a grant or role that you hold through a group, it also has the group. If you are not a member of the account, the answer is a 404.",
   capability: null,
   open: "The answer is about the caller only, and strangers get a 404.",
   access: "read",

@@ -69,7 +69,7 @@ export async function docsAssets(): Promise<Asset[]> {
   ];
 }
 
-/** The file that the `fallback` Lambda reads. It contains the methods of each path template. */
+/** The file `methods.json` for the `fallback` Lambda. It contains the HTTP methods of each path template. */
 export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   const methods: Record<string, string[]> = {};
   for (const trigger of lambdas.flatMap(({ triggers }) => requestsTo(triggers))) {

@@ -91,7 +91,7 @@ function isAllowed({ name, licenses = [] }: Sbom["components"][number]): boolean
 }
 
 /** The components whose licence is not allowed or not known, each as `name@version`. */
-export const withoutLicence = ({ components }: Sbom): string[] =>
+export const withRefusedLicence = ({ components }: Sbom): string[] =>
   components.filter((component) => !isAllowed(component)).map(({ name, version }) => `${name}@${version}`);
 
 if (import.meta.main) {
@@ -103,7 +103,7 @@ if (import.meta.main) {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(sbom, null, 2)}\n`);
   process.stdout.write(`${file}: ${sbom.components.length} components\n`);
-  const refused = withoutLicence(sbom);
+  const refused = withRefusedLicence(sbom);
   for (const one of refused) process.stderr.write(`${one} has no licence that infra/lock-file/sbom.ts allows.\n`);
   process.exitCode = refused.length === 0 ? 0 : 1;
 }

@@ -68,7 +68,7 @@ export function aheadOfChange(accountId: string): Ahead {
 
 type PlannedChange = ChangePlan<PlanAnswer> & { book: AccountBilling };
 
-/** Plans the change of `changePlan`, with the same errors. */
+/** Plans the writes and the answer of `changePlan`. Throws the errors of `changePlan`. */
 async function planChangeOf(
   accountId: string,
   target: PlanId,
@@ -85,9 +85,9 @@ async function planChangeOf(
   const sent = await readSent(table, accountId, today, today);
   const planned = await planBilling(table, accountId, at, (book) => {
     requireNothingDue(book);
-    const isSent = sent.has(today) && ![null, target].includes(planOn(book.state, today));
-    const first = isSent ? plusDays(today, 1) : today;
-    if (effective === today && isSent)
+    const isSentOnOtherPlan = sent.has(today) && ![null, target].includes(planOn(book.state, today));
+    const first = isSentOnOtherPlan ? plusDays(today, 1) : today;
+    if (effective === today && isSentOnOtherPlan)
       throw invalidDay("Mail was sent today on the present plan. Write tomorrow or a later day");
     const earliest = first < book.state.accrue_from ? book.state.accrue_from : first;
     // A day that is recorded already keeps its plan.
@@ -155,8 +155,10 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
   aheadOfList(ipsOf(accountId), [], aheadOfBilling(accountId));
 
 /**
- * Cancels the plan from the first day of the next month on. With `isImmediate`, invoices the usage up to the end of
- * today at once. The account then has no plan from now on (`planToday`). Throws:
+ * Cancels the plan from the first day of the next month on. With `isImmediate`, the plan ends with today: this function
+ * invoices the usage up to the end of today, so that today is recorded. An account whose today is recorded counts as an
+ * account without a plan at once. So `effective_at` of the answer is the start of today, and the recorded change begins
+ * tomorrow. Throws:
  * - 409 `plan_cancelled` if the plan is cancelled already;
  * - 409 `plan_in_use` while the account has managed dedicated IPs.
  */
@@ -198,8 +200,8 @@ const maxDaysPerTransaction = 31;
 
 /**
  * Makes the final invoices, and pays them from the wallet: for purchases after an earlier immediate cancellation, for a
- * month that ended and is not invoiced yet, and for the days of this month up to `last`. If more days are unrecorded
- * than one transaction can record, does nothing; the daily run then makes these invoices.
+ * month that ended and is not invoiced yet, and for the days of this month up to `last`. Does nothing if more than 31
+ * days are not recorded yet. The daily run then makes these invoices.
  */
 export async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > maxDaysPerTransaction) return;

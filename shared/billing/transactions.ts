@@ -29,14 +29,14 @@ const mostSearched = 20_000;
 /** The most transactions in one CSV file. */
 const mostInFile = 10_000;
 
-/** The items that `listTransactions` reads first. */
+/** The rows of a page without filters. A query with a filter reads other rows. */
 export const aheadOfTransactions = (accountId: string, page: OrderedPage): Ahead =>
   aheadOfRows(transactionsOf(accountId), spanOf(page));
 
 type Found = { items: StoredTransaction[]; total: number };
 
 /**
- * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000
+ * A page of the wallet's transactions, sorted by `effective_at`. Throws 422 if more than 20,000
  * transactions would have to be searched for a type.
  */
 export async function listTransactions(
@@ -103,8 +103,9 @@ async function rangeOf(
 }
 
 /**
- * Finds the first of `total` transactions that is not before a time, by binary search. This works because no
- * transaction is ever deleted or moved.
+ * The position of the first of `total` transactions whose `effective_at` is not before `atMs` (milliseconds since 1970);
+ * `total` if there is none. Uses binary search: the transactions are in the order of `effective_at`, and no transaction
+ * is ever deleted or moved.
  */
 async function firstAt(table: Reader, accountId: string, atMs: number, total: number): Promise<number> {
   let [low, high] = [0, total];
@@ -112,7 +113,7 @@ async function firstAt(table: Reader, accountId: string, atMs: number, total: nu
     const middle = Math.floor((low + high) / 2);
     const row = await table.get(rowKey(transactionsOf(accountId), middle), StoredTransaction);
     if (!row) throw new Error(`There is no transaction ${middle}.`);
-    const [item] = await withHoldTimes(table, accountId, [row]);
+    const [item] = await withFirstTimes(table, accountId, [row]);
     if (item && Date.parse(item.effective_at) < atMs) low = middle + 1;
     else high = middle;
   }
@@ -126,15 +127,18 @@ async function readTransactions(
 ): Promise<Found> {
   const { rows, total } = await readRows(table, transactionsOf(accountId), span);
   const items = rows.map((row) => StoredTransaction.parse(row));
-  return { items: await withHoldTimes(table, accountId, items), total };
+  return { items: await withFirstTimes(table, accountId, items), total };
 }
 
 /** Whether the first version of the product resolved the hold of this row, and so overwrote the time of the hold. */
 const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 
-/** Transactions with the times of their holds. If a row has lost this time, the time comes from the ledger. */
-async function withHoldTimes(
+/**
+ * Returns the transactions with the time at which each first appeared as `effective_at`. The first version of the
+ * product overwrote `effective_at` when it resolved a hold. For such a row, the time comes from the ledger's movement.
+ */
+async function withFirstTimes(
   table: Reader,
   accountId: string,
   items: readonly StoredTransaction[],

@@ -1,14 +1,15 @@
 import { plusDays, type Day } from "./time.ts";
 
 /*
- * A value can change after a day and before this day is recorded. So a stored value that decides about the charges of a
- * day keeps its former values. A day is charged by the value at its end, also if the day is recorded late.
+ * Billing records each day later: it computes the day's charges after the day has ended. A value that decides about the
+ * charges can change in the meantime. So the stored value keeps its former values, and a day is charged by the value at
+ * the end of this day.
  */
 
 /** A former value. `until` is the last day at whose end the value held. */
 export type Former<T> = T & { until: Day };
 
-/** The number of days for which former values are kept. The recording of a day is never so late. */
+/** For how many days former values are kept. A day is always recorded sooner than this. */
 const formerDays = 60;
 
 /** The value at the end of a day. `former` are the former values, oldest first. */

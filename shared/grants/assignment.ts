@@ -31,10 +31,7 @@ export const StoredAssignment = z.object({
 });
 export type Assignment = z.output<typeof StoredAssignment>;
 
-/**
- * The members of a permission (ownership, a capability or a role) in a list of the permissions that a subject has or
- * gets.
- */
+/** The members that describe one permission (ownership, a capability or a role) in a list of a subject's permissions. */
 export const permissionMembers = {
   kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
   capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
@@ -64,10 +61,10 @@ export const Grant = z
       .string()
       .nullable()
       .optional()
-      .meta({ description: "The id of the resource to which the grant is narrowed. Null for the whole account." }),
+      .meta({ description: "The id of the resource to which the grant is limited. Null for the whole account." }),
     resource_type: ResourceType.nullable()
       .optional()
-      .meta({ description: "The type of the resource to which the grant is narrowed. Null for the whole account." }),
+      .meta({ description: "The type of the resource to which the grant is limited. Null for the whole account." }),
     expires_at: Timestamp.nullable()
       .optional()
       .meta({ description: "When the grant ends by itself. Null if it does not end." }),
@@ -106,9 +103,9 @@ export const RoleAssignment = z
     resource_id: z
       .string()
       .nullable()
-      .meta({ description: "The id of the resource to which the assignment is narrowed. Null for the whole account." }),
+      .meta({ description: "The id of the resource to which the assignment is limited. Null for the whole account." }),
     resource_type: ResourceType.nullable().meta({
-      description: "The type of the resource to which the assignment is narrowed. Null for the whole account.",
+      description: "The type of the resource to which the assignment is limited. Null for the whole account.",
     }),
     created_at: Timestamp.meta({ description: "When the role was assigned." }),
     expires_at: Timestamp.nullable().meta({

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 
 import { addIntegrity, withoutIntegrity, type LockFile } from "../../infra/lock-file/integrity.ts";
-import { readSbom, withoutLicence } from "../../infra/lock-file/sbom.ts";
+import { readSbom, withRefusedLicence } from "../../infra/lock-file/sbom.ts";
 
 const lockFile = async (): Promise<LockFile> =>
   JSON.parse(await readFile(resolve(import.meta.dirname, "../../package-lock.json"), "utf8"));
@@ -50,10 +50,10 @@ test("the bill of materials has every package of the product, each under a licen
   const { dependencies } = JSON.parse(await readFile(resolve(import.meta.dirname, "../../package.json"), "utf8"));
   expect(names).toEqual(expect.arrayContaining(Object.keys(dependencies)));
   expect(names).not.toContain("vitest");
-  expect(withoutLicence(sbom)).toEqual([]);
+  expect(withRefusedLicence(sbom)).toEqual([]);
   const copyleft = { name: "copied", version: "1.0.0", licenses: [{ license: { id: "GPL-3.0-only" } }] };
   const unknown = { name: "nameless", version: "2.0.0" };
   const either = { name: "either", version: "3.0.0", licenses: [{ expression: "(GPL-3.0-only OR MIT)" }] };
   const components = [copyleft, unknown, either];
-  expect(withoutLicence({ ...sbom, components })).toEqual(["copied@1.0.0", "nameless@2.0.0"]);
+  expect(withRefusedLicence({ ...sbom, components })).toEqual(["copied@1.0.0", "nameless@2.0.0"]);
 });

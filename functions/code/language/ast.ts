@@ -55,6 +55,7 @@ export type Comprehension = Node<
  * take such an argument.
  */
 export type Argument = { name: string; value: Expression; at: Position };
+/** A call of a function of the API. */
 export type Call = Node<"call", { name: string; args: Argument[] }>;
 /** A call of a function of the language. */
 export type BuiltinCall = Node<"builtin", { name: string; args: Argument[] }>;
@@ -160,19 +161,20 @@ export function leastCallsAfter(node: Comprehension, clause: number): number {
 }
 
 /**
- * Names an expression in a message, such as `page.items`, `f(…)` or `the list`. A path shows its first `steps`
- * accesses.
+ * Names an expression in a message, such as `page.items`, `f(…)` or `the list`. Of a path, only the first `accessCount`
+ * accesses are shown. The default is all accesses.
  */
-export const describeExpression = (node: Expression, steps?: number): string => clip(fullDescription(node, steps));
+export const describeExpression = (node: Expression, accessCount?: number): string =>
+  clip(fullDescription(node, accessCount));
 
-function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): string {
+function fullDescription(node: Expression, accessCount = Number.POSITIVE_INFINITY): string {
   switch (node.kind) {
     case "name":
       return node.name;
     case "call":
       return `${node.name}(…)`;
     case "path":
-      return fullDescription(node.of) + node.accesses.slice(0, steps).map(describeAccess).join("");
+      return fullDescription(node.of) + node.accesses.slice(0, accessCount).map(describeAccess).join("");
     case "comprehension":
       return "[…]";
     case "list":
@@ -184,28 +186,28 @@ function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): st
   }
 }
 
-function describeAccess(step: Access): string {
-  if (step.kind === "member") return `.${step.name}`;
-  if (step.kind === "method") return `.${step.name}(…)`;
-  if (step.kind === "slice") return "[…:…]";
-  return `[${step.index.kind === "literal" ? JSON.stringify(step.index.value) : "…"}]`;
+function describeAccess(access: Access): string {
+  if (access.kind === "member") return `.${access.name}`;
+  if (access.kind === "method") return `.${access.name}(…)`;
+  if (access.kind === "slice") return "[…:…]";
+  return `[${access.index.kind === "literal" ? JSON.stringify(access.index.value) : "…"}]`;
 }
 
 /** The literal key or index of an access; undefined if the program computes the key or index. */
-export function literalKey(step: Access): string | number | undefined {
-  if (step.kind === "member") return step.name;
-  if (step.kind !== "index") return undefined;
-  const value = step.index.kind === "literal" ? step.index.value : undefined;
+export function literalKey(access: Access): string | number | undefined {
+  if (access.kind === "member") return access.name;
+  if (access.kind !== "index") return undefined;
+  const value = access.index.kind === "literal" ? access.index.value : undefined;
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
 /** The names at the start of an access chain, before the first index or slice. The name of a method ends the list. */
-export function leadingMembers(steps: readonly Access[]): string[] {
+export function leadingMembers(accesses: readonly Access[]): string[] {
   const names: string[] = [];
-  for (const step of steps) {
-    if (step.kind !== "member" && step.kind !== "method") break;
-    names.push(step.name);
-    if (step.kind === "method") break;
+  for (const access of accesses) {
+    if (access.kind !== "member" && access.kind !== "method") break;
+    names.push(access.name);
+    if (access.kind === "method") break;
   }
   return names;
 }

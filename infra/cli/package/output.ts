@@ -35,7 +35,7 @@ const padded = (text: string, width: number): string => text + " ".repeat(Math.m
  * nor a column to less than 8 characters.
  */
 function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
-  // The arguments of one call of `Math.max` cannot be as many as the rows of a long list.
+  // A long list has more rows than one call of `Math.max` can have arguments. So the widths are reduced one by one.
   const widths = columns.map((_, index) =>
     rows.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? "")), 0),
   );

@@ -35,13 +35,13 @@ type ProblemBody = { code?: unknown; detail?: unknown; request_id?: unknown; mes
 const stringIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 /**
- * The wait in the header `Retry-After`, in seconds. The header contains a number of seconds or a date (RFC 9110
- * §10.2.3). Undefined without a valid header.
+ * The wait that the header `Retry-After` asks for, in seconds, never negative. The header has a number of seconds or a
+ * date (RFC 9110 §10.2.3). `nowMs` is the present time in milliseconds since 1970. Undefined without a valid header.
  */
-export function retryAfterSecondsOf({ headers }: Response, now: number): number | undefined {
+export function retryAfterSecondsOf({ headers }: Response, nowMs: number): number | undefined {
   const text = headers.get("retry-after");
   if (text === null) return undefined;
-  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - now) / 1000;
+  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - nowMs) / 1000;
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
@@ -50,7 +50,7 @@ export class ApiError extends HostedMailError {
   readonly status: number;
   /**
    * The stable code of the error. Use it for decisions in your code. A 422 that lists invalid places has the code
-   * `validation_failed`.
+   * `validation_failed`. An answer without a code, such as the answer of a proxy, has the code `unknown`.
    */
   readonly code: ErrorCode | (string & {});
   /** Quote this id when you ask about the request. */

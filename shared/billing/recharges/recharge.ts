@@ -47,8 +47,11 @@ export type RechargeContext = WatchContext & Checkouts & { log: Log };
 const committer = (accountId: string, requestId: string, { table, now }: WatchContext): Commit =>
   recorder({ table, accountId, author: systemAuthor("automatic recharge", "recharges", requestId), now });
 
-/** Whether billing, and not the operator, gave the account its status. */
-const isOurs = ({ account, state }: AccountBilling): boolean =>
+/**
+ * Whether the status of the account allows recharges: the account is active, past due, or suspended by billing. False
+ * for a closed account, and for an account that somebody else suspended.
+ */
+const mayRecharge = ({ account, state }: AccountBilling): boolean =>
   account.status === "active" ||
   account.status === "past_due" ||
   (account.status === "suspended" && state.suspended_version === account.version);
@@ -94,7 +97,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     return { value: undefined, writes, changes: [], housekeeping: true };
   }
   const method = await readMethod(table, accountId);
-  if (!isOurs(book) || !method?.card || waitsUntil(settings, now) !== undefined) return nothing;
+  if (!mayRecharge(book) || !method?.card || waitsUntil(settings, now) !== undefined) return nothing;
   const { currency } = book.account;
   const limit = limitReached(settings, amount, currency);
   if (limit !== undefined) return planLimitNotice(accountId, settings, { amount, currency, reason: limit });
@@ -133,7 +136,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
 /** The limit of the month that forbids a recharge, in words; undefined if no limit forbids the recharge. */
 function limitReached(settings: StoredSettings, amount: number, currency: string): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
-  if (count >= max_per_month) return `The limit of recharges in a month is ${max_per_month}, and is reached.`;
+  if (count >= max_per_month) return `The limit of recharges in a month (${max_per_month}) is reached.`;
   if (charged + amount <= monthly_cap) return undefined;
   return `A recharge of ${money(amount)} ${currency} would pass your monthly cap of ${money(monthly_cap)} ${currency}: the recharges of this month have taken ${money(charged)} ${currency}.`;
 }
@@ -145,6 +148,7 @@ function planLimitNotice(
   notice: { amount: number; currency: string; reason: string },
 ): ChangePlan<string | undefined> {
   if (settings.limit_told === settings.month) return { value: undefined, writes: [], changes: [] };
+  // No recharge began, so the notice has the id of the last recharge, or of the account if there was none.
   const told = { ...notice, id: settings.last ?? accountId, status: "limit_reached" as const };
   return {
     value: undefined,
@@ -209,8 +213,11 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
 }
 
 /**
- * Settles a recharge by the state of its charge. A repeat changes nothing. If the charge succeeded, the wallet then
- * pays the amounts that are due. A charge in another currency is logged and changes nothing.
+ * Settles a recharge by the state of its charge. A repeat changes nothing.
+ * - If the charge succeeded, credits the amount of the charge, and pays the amounts that are due from the wallet.
+ * - If the bank requires a confirmation, opens a page on which the customer pays the same amount.
+ * - A charge of another amount than the recharge is logged, and the amount of the charge counts.
+ * - A charge in another currency is logged and changes nothing.
  */
 export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
   const { table, now, log } = context;
@@ -218,7 +225,10 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   const recharge = await readRecharge(table, accountId, reference);
   const { currency } = recharge ?? (await getAccount(table, accountId));
   if (state.currency !== currency || (recharge && recharge.amount !== state.amount)) {
-    log.error("a charge is not of the recharge's amount", { account_id: accountId, charge_id: state.id });
+    log.error("a charge has another amount or currency than its recharge", {
+      account_id: accountId,
+      charge_id: state.id,
+    });
   }
   if (state.currency !== currency) return;
   if (state.refusal !== undefined) {
@@ -228,11 +238,11 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
       reason: state.refusal,
     });
   }
-  // If the bank requires a confirmation, the charge is cancelled. The customer then pays the same amount on a page,
-  // where the bank asks for the confirmation.
   const requestId = `recharge/${reference}`;
-  const isFirst = recharge !== undefined && !isOver(recharge);
-  const needsPage = status === "action_required" && isFirst && !(await isReplaced(table, accountId, recharge));
+  const isRunning = recharge !== undefined && !isOver(recharge);
+  // The bank requires a confirmation, so the charge is cancelled. The customer pays the same amount on a page, where
+  // the bank asks for the confirmation. No page is needed if another card was saved: that card is charged instead.
+  const needsPage = status === "action_required" && isRunning && !(await isReplaced(table, accountId, recharge));
   const purpose = { description: "Automatic top-up", rechargeId: reference };
   const page = needsPage
     ? await openTopup(accountId, recharge.amount, { table, now, requestId }, context, purpose)
@@ -255,7 +265,7 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
     log.error("a charge was reported with two amounts", { account_id: accountId, charge_id: state.id });
   });
   if (outcome === "credited") await reportClosed(accountId, state.amount, context);
-  if (isFirst && status !== "processing") await removeReplaced(accountId, recharge, context);
+  if (isRunning && status !== "processing") await removeReplaced(accountId, recharge, context);
   // If the process dies here, the provider's webhook or the daily run pays the open invoices.
   if (status === "succeeded") await payOwed(accountId, requestId, context);
 }
@@ -288,7 +298,10 @@ export async function isCharging(table: Reader, accountId: string, cardId: strin
  */
 type Settled = "ended" | "credited" | undefined;
 
-/** Plans the end of a recharge, or its next step. */
+/**
+ * Plans the settlement of a recharge by the state of its charge. `action_url` is the address of the page on which the
+ * customer confirms the payment. Plans nothing for a recharge that is over, unless the charge succeeded.
+ */
 async function planSettlement(
   table: Reader,
   state: ChargeState,
@@ -328,7 +341,7 @@ async function planSettlement(
     writes: [
       ...rechargeWrites(accountId, recharge, after),
       settingsWrite(accountId, next),
-      ...retry(accountId, recharge, next),
+      ...retryWrites(accountId, recharge, next),
       ...unchanged,
     ],
     changes: [
@@ -353,8 +366,8 @@ function switchOffChanges(
   ];
 }
 
-/** The task that looks at the wallet again after a failed recharge. */
-const retry = (accountId: string, { id }: StoredRecharge, { retry_at }: StoredSettings): Write[] =>
+/** The write that queues a check of the wallet at `retry_at`, after a failed recharge. None without `retry_at`. */
+const retryWrites = (accountId: string, { id }: StoredRecharge, { retry_at }: StoredSettings): Write[] =>
   retry_at !== undefined ? [dueWrite(rechargeQueue, [accountId, `retry/${id}`], retry_at)] : [];
 
 /**
@@ -394,7 +407,7 @@ const rechargeWrites = (accountId: string, before: StoredRecharge, after: Stored
   ...moveDue(rechargeQueue, [accountId, `recharge/${before.id}`], before.due_at, after.due_at),
 ];
 
-/** When to ask about a charge again. The older the recharge is, the longer the wait. */
+/** When to ask about a charge again: after half of the recharge's age, but after 2 minutes to 12 hours. */
 const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
   later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
 
@@ -457,12 +470,12 @@ async function planSuccess(
     settled_at: now.toISOString(),
   };
   const { current, retry_at, ...kept } = settings;
-  // A recharge that is over should take no money. If the provider has charged the card all the same, the amount counts
-  // for the month again.
-  const isCounted = !isOver(recharge) || monthOf(dayOf(new Date(recharge.created_at))) !== settings.month;
+  // `withoutRecharge` took the amount of an ended recharge out of its month. The provider has charged the card all the
+  // same, so the amount counts again, if the month of the recharge is still the month of the settings.
+  const countsAgain = isOver(recharge) && monthOf(dayOf(new Date(recharge.created_at))) === settings.month;
   const next: StoredSettings = {
     ...kept,
-    ...(isCounted ? {} : { count: settings.count + 1, charged: settings.charged + recharge.amount }),
+    ...(countsAgain ? { count: settings.count + 1, charged: settings.charged + recharge.amount } : {}),
     ...(current === undefined || current === reference ? {} : { current }),
     failures: 0,
   };

@@ -46,7 +46,7 @@ export const searchQuery = z.strictObject({
     .optional()
     .meta({
       description:
-        "Only names under these top-level domains: a list, or one text with commas. The default is all that are sold.",
+        "Only names under these top-level domains: a list, or one text with commas. The default is all top-level domains that are sold.",
     }),
 });
 
@@ -60,7 +60,10 @@ export const SearchResult = z
     price: MoneyText.nullable().meta({ description: "The price of the first year. Null if it is not known." }),
     renewal_price: MoneyText.nullable().meta({ description: "The price of a further year. Null if it is not known." }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-    reason: z.enum(reasonNames).nullable().meta({ description: "Why the name is not available." }),
+    reason: z
+      .enum(reasonNames)
+      .nullable()
+      .meta({ description: "Why the name is not available. Null if it is available." }),
     warnings: z
       .array(Warning)
       .meta({ description: "Warnings about the name, such as that it looks like a domain of the account." }),
@@ -72,7 +75,7 @@ const resultLimit = 20;
 const defaultBudgetMs = 4_000;
 const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
 /** The similar labels that a search suggests. */
-const shapes = [
+const similarLabels = [
   (word: string) => `get${word}`,
   (word: string) => `${word}hq`,
   (word: string) => `try${word}`,
@@ -89,21 +92,22 @@ function labelOf(keyword: string): string {
   return "name" in read ? read.name.slice(0, -".com".length) : "";
 }
 
-const fits = (name: string): boolean => "name" in readName(name);
+const isValidName = (name: string): boolean => "name" in readName(name);
 
 /**
- * The names to ask for: first the requested name, then its label under other top-level domains, then similar labels.
+ * The names to ask for, at most 20: first the requested name, then its label under the other top-level domains, then
+ * similar labels. The requested name is left out if the caller gave top-level domains and its own is not among them.
  */
-function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
+function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);
   const named = "name" in read ? registrable(read.name) : undefined;
-  const requested = named && (!isChosen || tlds.includes(named.suffix)) ? [named.domain] : [];
+  const requested = named && (!areTldsGiven || tlds.includes(named.suffix)) ? [named.domain] : [];
   const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
   if (label === "") return requested;
   const elsewhere = tlds.map((tld) => `${label}.${tld}`);
   const [first = "com"] = tlds;
-  const near = label.startsWith("xn--") ? [] : shapes.map((shape) => `${shape(label)}.${first}`);
-  return [...new Set([...requested, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
+  const near = label.startsWith("xn--") ? [] : similarLabels.map((similar) => `${similar(label)}.${first}`);
+  return [...new Set([...requested, ...elsewhere, ...near])].filter(isValidName).slice(0, resultLimit);
 }
 
 /**
@@ -119,12 +123,12 @@ export async function searchDomains(
   budgetMs: number = defaultBudgetMs,
 ): Promise<SearchResult[]> {
   const startedMs = performance.now();
-  const sold =
+  const wantedTlds =
     tlds === undefined
       ? inOrder((await tldsOf(registrar, { budgetMs: budgetMs / 2, log })) ?? favourites)
       : listOf(tlds);
   const leftMs = budgetMs - (performance.now() - startedMs);
-  const quotes = await registrationQuotes(registrar, candidates(query, sold, tlds !== undefined), {
+  const quotes = await registrationQuotes(registrar, candidates(query, wantedTlds, tlds !== undefined), {
     budgetMs: leftMs,
     log,
   });

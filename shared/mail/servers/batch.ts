@@ -116,7 +116,7 @@ type Work<U> = {
   fingerprint: string;
   /** The pieces. They must follow from the batch's content alone, so that a repeat has the same pieces. */
   pieces: readonly (readonly U[])[];
-  /** Plans the writes of a piece. It may run more than once, and has no other effects. */
+  /** Plans the writes of a piece. Must have no other effects, because it may run more than once for a piece. */
   plan: (units: readonly U[]) => Promise<{ writes: Write[]; ignored: Ignored[] }>;
 };
 

@@ -319,7 +319,7 @@ test("a monthly limit that stops recharges is reported once a month", async () =
   await scene.sweep();
   expect(await told()).toHaveLength(1);
   await runLow(scene, 3_500);
-  expect(await told()).toEqual([cap, "The limit of recharges in a month is 1, and is reached."]);
+  expect(await told()).toEqual([cap, "The limit of recharges in a month (1) is reached."]);
 });
 
 test("an invoice that the wallet cannot pay is paid by a recharge of the missing amount", async () => {

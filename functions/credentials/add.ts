@@ -45,7 +45,7 @@ export const route = defineRoute({
   summary: "Create a master password",
   synonyms: ["new", "SMTP", "login", "app", "application", "device", "printer", "scanner", "website", "send"],
   description:
-    "Creates a password for sending mail from every mailbox of a domain or a workspace. Without a domain or a workspace, the password is for the whole account. Only its hash is stored. A generated password is shown in this answer only.",
+    "Creates a password for sending mail from every mailbox of a domain or a workspace. Without a domain or a workspace, the password is for the whole account. Log in by SMTP. The user name is the address of the mailbox to send from, or one of its aliases. The password does not work for IMAP or POP3, for a paused mailbox, or before the domain can send mail. A domain, a workspace or the account itself has 50 master passwords at most, and an account has 1,000 in all. Only the hash of the password is stored. A generated password is shown in this answer only.",
   capability: "credential.manage",
   subject: scopeInBody,
   access: "write",

@@ -32,7 +32,7 @@ export const route = defineRoute({
     "expiry",
   ],
   description:
-    "Changes the name of a master password, switches it off and on, and sets or removes its expiry. The change applies to logins at once.",
+    "Changes the name of a master password, switches it off and on, and sets or removes its expiry. Members that you leave out stay as they are. The change applies to logins at once. If you switch the password off, open sessions end as for `credentials.delete`.",
   capability: "credential.manage",
   subject: credentialInPath,
   access: "write",

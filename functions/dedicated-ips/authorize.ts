@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Authorize a bring-your-own-host dedicated IP",
   synonyms: ["verify", "prove", "own", "server", "setup key", "activate"],
   description:
-    "The first call, and every call with `reissue`, creates a setup key. The answer to such a call shows the setup key and the `relay_login` with which our mail servers hand mail over to your host. Neither is shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We repeat this check from time to time, for 30 days.",
+    "The first call, and every call with `reissue`, creates a setup key. The answer to such a call shows the setup key and the `relay_login` with which our mail servers hand mail over to your host. Neither is shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We repeat this check from time to time, for 30 days. If the host is not proved by then, its setup key expires, the host is `pending_authorization`, and you must call this function again.",
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
@@ -25,7 +25,8 @@ export const route = defineRoute({
   body: z
     .strictObject({
       reissue: z.boolean().default(false).meta({
-        description: "Whether to create another setup key and another relay login. The old ones then stop working.",
+        description:
+          "Whether to create another setup key and another relay login. The old ones then stop working. The host becomes `verifying`, and mail leaves from the shared addresses until you publish the new setup records. Meanwhile another account that proves an address of the host can take it over. The default is false.",
       }),
     })
     .meta({ id: "DedicatedIpAuthorize", description: "How to authorize your own host." }),

@@ -22,7 +22,7 @@ export const route = defineRoute({
   summary: "Claim a managed dedicated IP",
   synonyms: ["buy", "get", "order", "new", "own", "address", "sending", "reputation"],
   description:
-    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If the reverse DNS is not confirmed within a day, the dedicated IP is deleted and the hold is voided. With `dry_run`, nothing is claimed: the answer is a 200 with an example of the dedicated IP. The `id` and the address of the example belong to nobody. `preview` has the cost of the IP now and in the coming periods.",
+    "Takes a free address. Holds the price of its first 30 days, with VAT, in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If the reverse DNS is not confirmed within a day, the dedicated IP is deleted and the hold is voided. After the first 30 days the plan charges the dedicated IP by the day, until you delete it. A new dedicated IP has a warm-up of 28 days. On its first day it sends 50 mails at most, one for each recipient, and the limit grows. Mail above the limit of the day is refused. It does not leave from the shared addresses. `dedicated_ips.get` shows the limit in `warm_up`. With `dry_run`, nothing is claimed. The answer is then a 200 with an example of the dedicated IP. The `id` and the address of the example belong to nobody. `preview` has the cost of the IP now and in the coming periods.",
   capability: "ip.manage",
   access: "write",
   usesPermissions: true,

@@ -12,7 +12,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records/export" },
   summary: "Export a domain's records as a zone file",
   synonyms: ["download", "save", "backup", "back up", "bind", "copy", "settings"],
-  description: "Returns a zone file (RFC 1035) with all records of the domain. Other DNS servers can load it.",
+  description:
+    "Returns a zone file (RFC 1035) with all records of the domain that are stored here. Other DNS servers can load it. The records that an external domain has at its own DNS host are not in the file.",
   capability: "dns.view",
   subject: domainInQuery,
   access: "read",
@@ -21,7 +22,9 @@ export const route = defineRoute({
   output: z
     .object({
       domain: z.string().meta({ description: "The domain's name." }),
-      record_count: z.int().min(0).meta({ description: "How many records are in the file." }),
+      record_count: z.int().min(0).meta({
+        description: "How many records of the domain are in the file, without the SOA record and the nameservers.",
+      }),
       zone_file: z.string().meta({ description: "The text of the zone file." }),
     })
     .meta({ id: "DnsExportResponse", description: "A domain's records as a zone file." }),

@@ -16,7 +16,7 @@ export const route = defineRoute({
   summary: "Move a domain to another workspace",
   synonyms: ["transfer", "put", "different", "team", "department", "change"],
   description:
-    "Moves the domain, with everything in it, to another workspace of the same account. You need `domain.move` on the domain and on the target workspace.",
+    "Moves the domain, with everything in it, to another workspace of the same account. Grants, master passwords and forwarding rules of the former workspace then no longer apply to the domain. Those of the target workspace apply at once. Open sessions of the domain's mailboxes end. You need `domain.move` on the domain and on the target workspace.",
   capability: "domain.move",
   subject: domainInPath,
   access: "write",

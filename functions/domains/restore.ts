@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Restore a deleted domain",
   synonyms: ["undo", "undelete", "recover", "get back", "mistake", "bring back", "releasing"],
   description:
-    "Gets a `releasing` domain back until its `deletes_at`, with its records, rules, passwords and grants. The domain is `pending_delegation`, and `active` once its name is proved again, by its delegation or its TXT record. A name that was purchased here stays registered. If its registration has ended, this call fails with `domain_not_ready`: get the domain back with `domains.purchase`, or with `domains.add` if you registered the name elsewhere. A connected name is claimed again. If another account has added the name meanwhile, you get the name only if you prove it and the other account has not proved it. Otherwise the call fails with `domain_taken`.",
+    "Gets a `releasing` domain back until its `deletes_at`, with its records, rules, passwords and grants. The domain does not return to its dedicated IP. Assign it again. While its former zone is being removed, the call fails with `domain_not_ready`. Try again in a minute. The domain is `pending_delegation`, and `active` once its name is proved again, by its delegation or its TXT record. A name that was purchased here stays registered. If its registration has ended, this call fails with `domain_not_ready`: get the domain back with `domains.purchase`, or with `domains.add` if you registered the name elsewhere. A connected name is claimed again. If another account has added the name meanwhile, you get the name only if you prove it and the other account has not proved it. Otherwise the call fails with `domain_taken`.",
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",

@@ -29,7 +29,7 @@ export const route = defineRoute({
     "turn off",
   ],
   description:
-    "Members of the body that you leave out stay as they are. The DMARC record follows the two settings for DMARC. `locked` and `privacy` are sent to the registrar at once, and take effect after a few minutes: see `registration.registrar_status`.",
+    "Members of the body that you leave out stay as they are. For a hosted domain, our nameservers publish the records that follow from the settings, such as the DMARC and SPF records. For an external domain, publish the changed records of `domains.dns_setup.get` yourself. `locked` and `privacy` are sent to the registrar at once, and take effect after a few minutes: see `registration.registrar_status`.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",

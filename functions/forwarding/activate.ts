@@ -11,7 +11,8 @@ export const route = defineRoute({
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/active", etag: ruleKind },
   summary: "Pause or resume a forwarding rule",
   synonyms: ["stop", "start", "disable", "enable", "turn off", "turn on", "redirect", "copies", "holiday", "vacation"],
-  description: "While a rule is paused, it sends no copies. The recipient's agreement stays.",
+  description:
+    "While a rule is paused, it sends no copies, and mailboxes keep their mail. Mail to the rule's addresses without a mailbox goes to another matching rule or to the catch-all. Without these, the mail is refused. The recipient's agreement stays.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

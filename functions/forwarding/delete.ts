@@ -8,7 +8,8 @@ export const route = defineRoute({
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Delete a forwarding rule",
   synonyms: ["remove", "stop", "end", "redirect", "copies"],
-  description: "Deletes the rule. It sends no more copies, and a link or code that was sent for it stops working.",
+  description:
+    "Deletes the rule and the grants on it. The rule sends no more copies. A link or code that was sent for the rule stops working. Mail to the rule's addresses without a mailbox goes to another matching rule or to the catch-all. Without these, the mail is refused.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

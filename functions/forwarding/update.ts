@@ -22,10 +22,10 @@ export const route = defineRoute({
   body: z
     .strictObject({
       ...targetMembers,
-      keep_copy: z
-        .boolean()
-        .optional()
-        .meta({ description: "Whether mailboxes keep the mail that the rule sends on." }),
+      keep_copy: z.boolean().optional().meta({
+        description:
+          "Whether mailboxes keep the mail that the rule sends on. True is refused for a rule with an `address`.",
+      }),
     })
     .superRefine((body, context) => {
       const isEmpty = Object.values(body).every((given) => given === undefined);

@@ -23,7 +23,7 @@ export const route = defineRoute({
   summary: "Create a mailbox",
   synonyms: ["new", "set up", "email address", "inbox", "user", "employee", "colleague", "person", "account"],
   description:
-    "The service generates the password. `mailboxes.reveal_credentials` shows it once. Without `quota_allowed` the mailbox may use 10 GiB.",
+    "Creates a mailbox in a domain that is `active`, `degraded` or `pending_delegation`. The service generates the password. `mailboxes.reveal_credentials` shows it once. Without `quota_allowed` the mailbox may use 10 GiB.",
   capability: "mailbox.create",
   subject: domainInBody,
   access: "write",

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Give a mailbox a new password",
   synonyms: ["reset", "change", "forgot", "forgotten", "lost", "login", "email", "user"],
   description:
-    "Generates a new password. The old password stops working at once. `mailboxes.reveal_credentials` shows the new one once.",
+    "Generates a new password. The old password stops working at once, and open sessions of the mailbox end. App passwords of the mailbox stay valid. Delete them with `mailboxes.app_passwords.delete`. Master passwords also stay valid. `mailboxes.reveal_credentials` shows the new password once.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "write",

@@ -77,7 +77,7 @@ export const DedicatedIp = z
     }),
     status: IpStatus.meta({
       description:
-        "Managed: `provisioning` → `active`. Your own host: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, and `suspended` by us. No dedicated IP has the status `releasing` at present. Mail leaves from the dedicated IP only while it is `active`.",
+        "Managed: `provisioning` → `active`. Your own host: `pending_authorization` → `verifying` → `active`. Your own host is `verifying` again after `reissue`. It is `pending_authorization` again if it is not proved within 30 days, or if another account takes over an address. Both: `active` ⇄ `degraded`, and `suspended` by us. No dedicated IP has the status `releasing` at present. Mail leaves from the dedicated IP only while it is `active`, and otherwise from the shared addresses.",
     }),
     status_reason: z.string().nullable().meta({ description: "The reason for the status, for people." }),
     asn: z.int().nullable().meta({ description: "The autonomous system of the address. Null for your own host." }),

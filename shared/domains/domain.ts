@@ -96,7 +96,7 @@ export const Domain = z
     workspace_id: Id.meta({ description: "The domain's workspace." }),
     status: DomainStatus.meta({
       description:
-        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name.",
+        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name. No domain is `suspended` at present.",
     }),
     status_reason: z.string().nullable().meta({
       description:

@@ -76,8 +76,10 @@ export const RenewalView = z
     }),
     reason: z.string().nullable().meta({ description: "Why the renewal failed, for people." }),
     years: z.int().meta({ description: "How many years the renewal adds." }),
-    price: MoneyText.meta({ description: "The price of all these years." }),
-    restore_fee: MoneyText.meta({ description: "The price of the restoration of a name in redemption; else 0.00." }),
+    price: MoneyText.meta({ description: "The price of all these years, without VAT." }),
+    restore_fee: MoneyText.meta({
+      description: "The price of the restoration of a name in redemption, without VAT. 0.00 for other names.",
+    }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     by: z.enum(["request", "auto"]).meta({ description: "`auto` if the product renewed the name by itself." }),
     started_at: Timestamp.meta({ description: "When the renewal began." }),
@@ -91,7 +93,9 @@ export const TransferView = z
       description: "The price of a `running` transfer is held. A `failed` transfer costs nothing.",
     }),
     reason: z.string().nullable().meta({ description: "Why the transfer failed, for people." }),
-    price: MoneyText.meta({ description: "The price of the transfer, which adds a year to the registration." }),
+    price: MoneyText.meta({
+      description: "The price of the transfer, without VAT. The transfer adds a year to the registration.",
+    }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     started_at: Timestamp.meta({ description: "When the transfer began." }),
   })

@@ -177,8 +177,10 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld, endedStep } = evaluation;
-  // The advice after such a failure is to send the same program again. The repeat must read the same variables.
-  const isRepeated = key !== undefined && evaluation.error !== undefined && temporaryErrors.has(evaluation.error.code);
+  // The advice after a temporary failure is to send the same program again. The repeat must read the same variables. A
+  // repeat that read changed variables fails with `idempotency_key_reused`, and must not change them further.
+  const failedCode = evaluation.error?.code ?? "";
+  const isRepeated = key !== undefined && (temporaryErrors.has(failedCode) || failedCode === "idempotency_key_reused");
   const unchanged = isRepeated ? readFromSession(checked.steps) : new Set<string>();
   const use = { completed, withheld, endedStep, session, readOnly: readOnly === true, unchanged };
   const unsaved = ref ? await saveVariables(ref, use, context, charges) : undefined;

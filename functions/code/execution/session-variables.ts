@@ -87,13 +87,15 @@ export async function saveVariables(
     .map((name) => ({ name, code: "not_stored" as const, message: keepsFormerValue }));
   const lost = (code: NotKept["code"], message: string) =>
     unsavedVariables(names.map((name) => ({ name, code, message })));
+  // A session that the program has ended must not come back.
+  const loaded = endedStep < 0 ? session : undefined;
   try {
     if (readOnly || changes.size === 0) {
-      if (session) await renewSession(ref, session);
+      if (loaded) await renewSession(ref, loaded);
       if (!readOnly) return unsavedVariables(former);
       return lost("read_only", "A program in service_query keeps no variables: send the program by service_execute.");
     }
-    const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
+    const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)), loaded);
     return unsavedVariables([
       ...former,
       ...[...changes.keys()].flatMap((name): NotKept[] => {

@@ -84,7 +84,7 @@ async function recordInList(
 
 /** Removes a session from the list. */
 const unlist = async (table: Table, principalId: string, name: string): Promise<void> =>
-  void (await table.attempt({ update: listKey(principalId), remove: [`${prefix}${name}`] }));
+  void (await table.attempt({ update: listKey(principalId), remove: [`${prefix}${name}`], if: "present" }));
 
 /*
  * Access patterns
@@ -146,6 +146,8 @@ export type Session = {
   usedAt: number;
   /** The time of the last save in milliseconds; 0 if there is none. */
   savedAt: number;
+  /** The version of the stored session; empty if it is not stored. */
+  version: string;
 };
 
 const variablesOf = ({ variables }: Stored): Map<string, StoredVariable> =>
@@ -156,6 +158,7 @@ const sessionOf = (stored: Stored, usedAt: number): Session => ({
   createdAt: stored.created_at,
   bytes: stored.variables.length,
   savedAt: stored.used_at,
+  version: stored.version,
   ...timesOf(usedAt),
 });
 
@@ -166,7 +169,7 @@ const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "us
 });
 
 /** An empty session that is not stored. */
-export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0, savedAt: 0 };
+export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0, savedAt: 0, version: "" };
 
 type FoundSession = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
@@ -190,19 +193,32 @@ export async function loadSession(ref: SessionRef): Promise<Session> {
 }
 
 /**
- * Renews a loaded session for an hour. Writes its variables only if the table would not keep them for this hour. Does
- * nothing if the session is not stored, or if a use within the last second is recorded. Returns the renewed session.
+ * Renews a loaded session for an hour. Writes its variables again only if the table would not keep them for this hour.
+ * Does nothing if a use within the last second is recorded. Returns the renewed session. Returns `noSession` if the
+ * session is not stored, or was ended meanwhile.
  */
 export async function renewSession(ref: SessionRef, session: Session): Promise<Session> {
   const { table, principalId, now } = ref;
-  const { usedAt, savedAt, variables } = session;
+  const { usedAt, savedAt } = session;
   const at = now().getTime();
   if (usedAt === 0 || isRecorded(usedAt, at)) return session;
-  if (savedAt + spareMs <= at) return saveSession(ref);
+  if (savedAt + spareMs <= at) return saveAgain(ref, session);
   const [list] = await table.getMany([listKey(principalId)]);
   const wasListed = await recordUse(ref, lastUses(list), usedAt);
-  // Another program dropped this session, so the program may have deleted the item, or deletes it soon.
-  return wasListed ? { ...session, ...timesOf(at) } : saveSession(ref, variables);
+  // Another program dropped or ended this session. A program that drops the session may still have to delete the item,
+  // and a new save prevents this.
+  return wasListed ? { ...session, ...timesOf(at) } : saveAgain(ref, session);
+}
+
+/** Saves a loaded session again, with the variables that are stored. If it is not stored any more, unlists it. */
+async function saveAgain(ref: SessionRef, loaded: Session): Promise<Session> {
+  const { table, principalId, sessionId } = ref;
+  const { stored, isLive } = await findSession(ref);
+  if (stored && (isLive || stored.version === loaded.version)) {
+    return saveSession(ref, new Map(), async () => undefined, loaded);
+  }
+  await unlist(table, principalId, sessionName(sessionId));
+  return noSession;
 }
 
 /** Records a use in the list of sessions, and deletes the sessions that the list drops. Returns `wasListed`. */
@@ -232,6 +248,7 @@ const recordUse = async (
  * Begins or renews a session and saves variables.
  * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
  * - `charge` receives the length of the session's JSON before anything is written.
+ * - If the session expired after the program had `loaded` it, and did not change since, its variables are kept.
  * - Returns the session. A variable without room is marked as dropped.
  * - Throws 503 `busy` if other programs keep changing the session.
  */
@@ -239,12 +256,13 @@ export async function saveSession(
   ref: SessionRef,
   changes: ReadonlyMap<string, StoredVariable> = new Map(),
   charge: (bytes: number) => Promise<void> = async () => undefined,
+  loaded: Pick<Session, "version"> = noSession,
 ): Promise<Session> {
   const { table, principalId, sessionId, now } = ref;
   const key = sessionKey(principalId, sessionName(sessionId));
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(ref), now()];
-    const live = isLive ? found : undefined;
+    const live = isLive || found?.version === loaded.version ? found : undefined;
     const stored: Stored = {
       variables: toJson(withChanges(live ? variablesOf(live) : new Map(), changes)),
       created_at: live?.created_at ?? at.toISOString(),

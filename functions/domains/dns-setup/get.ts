@@ -25,7 +25,7 @@ export const route = defineRoute({
     "switch",
   ],
   description:
-    "Every record that the domain's mail needs, with its value and the present values in the public DNS. You can call this before the domain is proved, and publish the records before mail moves here. An external domain needs all of them at its DNS host. A hosted domain needs the two nameservers only, and the rest is published here.",
+    "Lists the records of the domain's mail, with their values and the present values in the public DNS. Mail needs the records with `required`. The other records add functions. You can call this before the domain is proved, and publish the records before mail moves here. At the DNS host of an external domain, publish the records yourself. For a hosted domain, set only the two nameservers. Our nameservers publish the other records.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",

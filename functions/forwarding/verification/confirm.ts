@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Confirm recipient verification",
   synonyms: ["enter", "code", "confirmation", "agree", "accept", "email"],
   description:
-    "Confirms the recipient's agreement by a code. The recipient gets the code by mail, and tells it to you. The code confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
+    "Confirms the recipient's agreement by a code. The recipient gets the code by mail, and tells it to you. The code is valid for 15 minutes. Give the rule for which the mail was requested: by `forwarding.add`, `forwarding.update` or `forwarding.verification.send`. The code fails with any other rule, but it confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

@@ -26,7 +26,7 @@ export const route = defineRoute({
     "POP3",
   ],
   description:
-    "Creates a further password of the mailbox, for one device or program. It logs in by the protocols that you name, until it expires or is deleted. Only its hash is stored, and only this answer shows it. A mailbox has 25 app passwords at most.",
+    "Creates a further password of the mailbox, for one device or program. The app password works for the protocols that you name, until it expires or is deleted. It does not work while the mailbox is paused. Only its hash is stored. Only this answer shows the password. A mailbox has 25 app passwords at most. Expired app passwords count too, until you delete them.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "write",

@@ -29,7 +29,8 @@ const MissingRecord = z
   })
   .meta({
     id: "MissingDnsRecord",
-    description: "A record to add where the domain's DNS is hosted, in the form of `dns_records.add`.",
+    description:
+      "A record that is missing in the public DNS. For an external domain, add it at your DNS host. For a hosted domain our nameservers publish it. Do not add it with `dns_records.add`, which refuses it with `system_managed`.",
   });
 
 const HealthCheck = z

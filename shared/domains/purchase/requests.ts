@@ -89,7 +89,7 @@ export const TransferRequest = z
     contact_info: ContactInfo,
     dns_mode: DnsMode.default("hosted").meta({
       description:
-        "`hosted` to delegate the names to our nameservers after the transfer, `external` to keep their nameservers. A name that the account has connected keeps its own `dns_mode`.",
+        "`hosted` delegates the names to our nameservers after the transfer. Records that are not in the domain here then stop. `external` keeps the present nameservers. A name that the account has connected keeps its own `dns_mode`. The default is `hosted`.",
     }),
     max_total: MaxTotal.optional(),
     return_url: ReturnUrl.nullish(),

@@ -57,8 +57,12 @@ export const SearchResult = z
     name: z.string().meta({ description: "The domain's name." }),
     available: z.boolean().meta({ description: "Whether `domains.purchase` can buy the name." }),
     premium: z.boolean().meta({ description: "Whether the registry sells the name at a premium price." }),
-    price: MoneyText.nullable().meta({ description: "The price of the first year. Null if it is not known." }),
-    renewal_price: MoneyText.nullable().meta({ description: "The price of a further year. Null if it is not known." }),
+    price: MoneyText.nullable().meta({
+      description: "The price of the first year, without VAT. Null if it is not known.",
+    }),
+    renewal_price: MoneyText.nullable().meta({
+      description: "The price of a further year, without VAT. Null if it is not known.",
+    }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     reason: z
       .enum(reasonNames)

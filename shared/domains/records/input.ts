@@ -43,12 +43,11 @@ const members = {
     .int()
     .min(0)
     .max(255)
-    .meta({ description: "The flags, for CAA records only. 128 is critical. The default is 0." }),
-  tag: z
-    .string()
-    .min(1)
-    .max(15)
-    .meta({ description: "The property, such as `issue`: required for CAA records, refused for others." }),
+    .meta({ description: "The flags, for CAA records only: 0, or 128 for critical. The default is 0." }),
+  tag: z.string().min(1).max(15).meta({
+    description:
+      "The property: `issue`, `issuewild`, `issuemail`, `issuevmc`, `iodef`, `contactemail` or `contactphone`. Required for CAA records, refused for others.",
+  }),
 };
 
 /** The members of a new record. `parseRecord` checks which values the type allows. */

@@ -22,7 +22,9 @@ const MailboxSummary = z
     email: z.string().meta({ description: "The mailbox's address." }),
     first_name: z.string().meta({ description: "Given name." }),
     last_name: z.string().meta({ description: "Family name." }),
-    active: z.boolean().meta({ description: "Whether one can log in to the mailbox." }),
+    active: z
+      .boolean()
+      .meta({ description: "Whether the mailbox is active. It is false while the mailbox is paused." }),
   })
   .meta({ id: "DomainMailbox", description: "A summary of a mailbox of a domain." });
 

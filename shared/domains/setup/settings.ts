@@ -73,7 +73,7 @@ export const DomainSettings = z
     }),
     dns_mode: DnsMode.optional().meta({
       description:
-        "`hosted` to move the domain's DNS to our nameservers, `external` to keep the DNS elsewhere. The change of the mode loses no record.",
+        "`hosted` moves the domain's DNS to our nameservers. First set `hosted`, then import the present records with `dns_records.import`, and then set `nameservers` at the registrar. Until then the domain is `pending_delegation`. Records that are not in the domain here stop after the change of the nameservers. `external` keeps the DNS elsewhere. Publish the records of `domains.dns_setup.get` there before you change the nameservers. Our nameservers serve the records until three days after that change. The records that are stored here stay in both cases.",
     }),
     locked: z.boolean().optional().meta({
       description:

@@ -28,7 +28,10 @@ export const Credential = z
         "The kind of scope. The password sends mail from every mailbox of the account, of one workspace or of one domain.",
     }),
     scope_id: Id.meta({ description: "The id of the account, workspace or domain." }),
-    active: z.boolean().meta({ description: "Whether somebody can log in with the master password." }),
+    active: z.boolean().meta({
+      description:
+        "Whether the master password is switched on. Nobody can log in with it while it is switched off, or after `expires_at`.",
+    }),
     expires_at: Timestamp.nullable().meta({
       description:
         "When the master password expires. Nobody can log in with it from then on. Null if it never expires.",
@@ -89,7 +92,7 @@ export const credentials: Family<StoredCredential> = {
 export const validityMembers = {
   active: z.boolean().optional().meta({
     description:
-      "Whether somebody can log in with the master password. An inactive master password is refused at once.",
+      "Whether the master password is switched on. A new master password is switched on by default. If it is switched off, logins with it are refused at once.",
   }),
   expires_at: FutureTime.nullish().meta({
     description: "When the master password expires. Null or nothing means that it never expires.",

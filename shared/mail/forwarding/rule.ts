@@ -39,7 +39,8 @@ const VerificationState = z.enum(["internal", "pending", "verified", "expired"])
 /** The state of a recipient's agreement. */
 const Verification = z.object({
   verification_required: z.boolean().meta({
-    description: "Whether the recipient must agree first. It is false for a mailbox of the account.",
+    description:
+      "Whether the recipient must agree first. It is false if the target is a mailbox of the account that the caller could see.",
   }),
   verification_state: VerificationState.meta({
     description:

@@ -36,7 +36,7 @@ export const mailboxQuery = {
   search: line({
     most: 320,
     description:
-      "Only mailboxes with this text in an address, an alias or a name. A whole address finds the one mailbox that has it. For a caller who does not see the whole account, any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
+      "Only mailboxes with this text in an address, an alias or a name. A whole address finds the one mailbox that has it.",
   })
     .toLowerCase()
     .optional(),

@@ -74,7 +74,7 @@ const MailboxCore = z.object({
   aliases: z.array(Alias).meta({ description: "The mailbox's other addresses." }),
   status: MailboxStatus.meta({
     description:
-      "The state of the mailbox. A `paused` mailbox allows no login and no sending, and still receives mail.",
+      "An `active` mailbox can log in, send and receive. A `paused` mailbox allows no login and no sending, and still receives mail. No mailbox has another status at present.",
   }),
   last_login_at: Timestamp.nullable().meta({
     description: "When somebody last logged in to the mailbox, accurate to a few minutes; null before the first login.",

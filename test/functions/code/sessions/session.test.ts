@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { sessionLimitBytes } from "../../../../functions/code/language/limits.ts";
-import { loadSession, renewSession, saveSession } from "../../../../functions/code/sessions/session.ts";
+import { endSession, loadSession, renewSession, saveSession } from "../../../../functions/code/sessions/session.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { codeContext, runFor } from "../../../support/code-context.ts";
 import { createMemoryStore, everything, openMemoryTable } from "../../../support/memory-table.ts";
@@ -72,6 +72,40 @@ test.each(["list", "item"])(
     expect([step, [...(await loadSession(ref(plain, "s0"))).variables.keys()]]).toEqual([undefined, ["x"]]);
   },
 );
+
+test("a session that a program has read and then ended is over, and so is a session that ends while a program reads it", async () => {
+  const user = newUser();
+  let at = Date.UTC(2026, 0, 1);
+  const now = () => new Date(at);
+  await runFor(user, "x = 1", { ...inSession, now });
+  at += 2_000;
+  expect((await runFor(user, "y = x\nauth.session.end()", { ...inSession, now })).status).toBe("completed");
+  expect((await runFor(user, "x", { ...inSession, now })).error).toMatchObject({ code: "unknown_variable" });
+
+  const table = openMemoryTable(createMemoryStore());
+  const ref = { table, principalId: "p", sessionId: "s", now };
+  await saveSession(ref, new Map([["x", { value: 1 }]]));
+  const loaded = await loadSession(ref);
+  at += 2_000;
+  await endSession(ref);
+  await renewSession(ref, loaded);
+  expect([...(await loadSession(ref)).variables]).toEqual([]);
+});
+
+test("a program that loaded a session just before its end saves its variables beside the loaded ones", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  let at = Date.UTC(2026, 0, 1);
+  const ref = { table, principalId: "p", sessionId: "s", now: () => new Date(at) };
+  await saveSession(ref, new Map([["x", { value: 1 }]]));
+  at += 3_600_000;
+  const loaded = await loadSession(ref);
+  at += 5_000;
+  await saveSession(ref, new Map([["y", { value: 2 }]]), undefined, loaded);
+  expect([...(await loadSession(ref)).variables.keys()]).toEqual(["x", "y"]);
+  at += 3_700_000;
+  await saveSession(ref, new Map([["z", { value: 3 }]]));
+  expect([...(await loadSession(ref)).variables.keys()]).toEqual(["z"]);
+});
 
 test("the table keeps the variables of a session that is only read, as long as the session is renewed", async () => {
   const store = createMemoryStore();

@@ -91,12 +91,10 @@ export async function updateRegistrant(
 ): Promise<Registrant> {
   requireRegistered(found);
   const { table, commit, now } = context;
-  const [known, latestOperation] = await Promise.all([
-    registrar.contact(found.name),
-    latestChange(found, context, registrar),
-  ]);
-  const before = requireContact(found, known);
+  // The contact is read after the latest change has ended. A contact from before its end would undo the change.
+  const latestOperation = await latestChange(found, context, registrar);
   if (latestOperation?.state === "running") throw changing(found);
+  const before = requireContact(found, await registrar.contact(found.name));
   if (isSame(before, given)) {
     const value = await readRegistrant(found, context, registrar);
     return commit(async () => ({ value, writes: [], changes: [] }));

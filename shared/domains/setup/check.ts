@@ -59,10 +59,7 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const found = await work.registrar.registration(domain.name);
   if (!found) {
     if (await hasDeparted(domain, work)) return noteDeparture(domain, work);
-    if (isLost(before, work.now())) {
-      await setFirm(domain, false, work);
-      return releaseName(domain, work);
-    }
+    if (isLost(before, work.now())) return releaseName(domain, work);
   } else if (found.phase !== "redemption") await bringUpToDate(found, domain, work);
   const isExpired = !found || found.phase === "redemption";
   const hasReturned = !isExpired && domain.status === "expired";

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { parseArgs, stripVTControlCharacters } from "node:util";
 
 import { Misuse, StartProblem, confirmAtTerminal, reasonOf } from "../local/command-line.ts";
 
@@ -45,18 +45,32 @@ function readOptions(argv: readonly string[]): Options | "help" {
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /**
- * Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if the script
- * fails.
+ * Runs an npm script in the project's root, with its output on this terminal. Returns its output. Throws `StartProblem`
+ * if the script fails.
  */
-async function runScript(name: string, ...args: readonly string[]): Promise<void> {
+async function runScript(name: string, ...args: readonly string[]): Promise<string> {
   const words = ["run", "--silent", name, ...(args.length === 0 ? [] : ["--", ...args])];
   say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);
   const npm = process.env["npm_execpath"];
   const [command, ...first] = npm === undefined ? (["npm"] as const) : ([process.execPath, npm] as const);
-  const child = spawn(command, [...first, ...words], { cwd: root, stdio: "inherit" });
-  const [code] = await once(child, "exit");
+  const child = spawn(command, [...first, ...words], { cwd: root, stdio: ["inherit", "pipe", "pipe"] });
+  const parts: string[] = [];
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream].setEncoding("utf8").on("data", (part: string) => {
+      parts.push(part);
+      process[stream].write(part);
+    });
+  }
+  const [code] = await once(child, "close");
   if (code !== 0) throw new StartProblem(`npm run ${name} failed.`);
+  return parts.join("");
 }
+
+/**
+ * Whether the output of `cdk diff` has a new table. A stage that is deployed has a table already. It would get a new,
+ * empty table if its file does not name the restored table that it uses.
+ */
+const makesTable = (diff: string): boolean => /\[\+\] AWS::DynamoDB::Table\b/.test(stripVTControlCharacters(diff));
 
 /** Runs git and returns its output. Returns undefined if git fails. */
 function git(...args: readonly string[]): string | undefined {
@@ -85,23 +99,6 @@ function earlierCommit(stage: string): string | undefined {
   return deployed === commitOf("HEAD") ? commitOf(tagBefore(stage)) : deployed;
 }
 
-/** The restored table in the text of a stage's file; undefined if the text names none. */
-const restoredTableIn = (text: string | undefined): string | undefined =>
-  /\brestoredTable:\s*["'`]([^"'`]+)/.exec(text ?? "")?.[1];
-
-/**
- * Throws `StartProblem` if the deployed stage uses a restored table and the checked-out file of the stage does not name
- * it. CloudFormation would make a new table, and the product would be empty.
- */
-function requireSameTable(stage: string): void {
-  const file = `infra/stages/${stage}.ts`;
-  const deployed = restoredTableIn(git("show", `${tagOf(stage)}:${file}`));
-  if (deployed === undefined || restoredTableIn(readFileSync(join(root, file), "utf8")) !== undefined) return;
-  throw new StartProblem(
-    `The stage ${stage} uses the restored table ${deployed}, but ${file} does not name it: the product would get an empty table. Take the deployed file with git checkout ${tagOf(stage)} -- ${file}, and commit it.`,
-  );
-}
-
 /** The instructions for going back to the earlier deployment. `earlier` is the commit of that deployment. */
 const wayBack = (stage: string, earlier: string | undefined): string =>
   earlier === undefined
@@ -113,11 +110,14 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
     throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
   if (git("status", "--porcelain") !== "")
     throw new StartProblem("Commit your changes first. A later deployment can then go back to this commit.");
-  requireSameTable(stage);
   const earlier = earlierCommit(stage);
   if (!skipTests) await runScript("test");
   const context = ["-c", `stage=${stage}`];
-  await runScript("cdk", "diff", "--all", ...context);
+  const diff = await runScript("cdk", "diff", "--all", ...context);
+  if (commitOf(tagOf(stage)) !== undefined && makesTable(diff))
+    throw new StartProblem(
+      `The stage ${stage} would get a new, empty table. If it uses a restored table, name this table in infra/stages/${stage}.ts: docs/operations.md, Restore.`,
+    );
   if (!(await confirmAtTerminal(`Deploy these changes to the stage ${stage}?`, { yes })))
     throw new StartProblem("Nothing is deployed.");
   const outputs = join(root, "cdk.out", `outputs-${stage}.json`);

@@ -37,8 +37,8 @@ export type ChangePlan<T> = Plan<T> & {
    */
   partial?: boolean;
   /**
-   * Whether to note at the caller's claim, in this transaction, that the call takes effect. Only for a `partial` plan.
-   * A repeat of the call finds `hasBegun` in its context.
+   * Whether to note at the caller's claim, in this transaction, that the request has begun. Only for a `partial` plan.
+   * The note stays if the begun work is undone later. A repeat of the call finds `hasBegun` in its context.
    */
   begins?: boolean;
   /**
@@ -122,9 +122,9 @@ export type Claim = {
   id: string;
   /** Whether a part of the request may be done: by this call, or by an earlier request that this request repeats. */
   isPartlyDone: boolean;
-  /** Whether an earlier attempt of the request has committed the write of `begin`. */
+  /** Whether an earlier attempt of the request, and not this one, has committed the write of `begin`. */
   hasBegun: boolean;
-  /** The write that notes that the request takes effect. */
+  /** The write that notes that the request has begun. */
   begin: () => Write;
   /** The write that stores the answer made from `value`, for the transaction that makes the changes. */
   settle: (value: unknown) => Write;

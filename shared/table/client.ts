@@ -42,11 +42,11 @@ export class TableClient {
 
   /**
    * Opens a connection of the lane, so that the next operation does not have to open one: reads a key that no item has.
-   * Does nothing if the lane cannot be used.
+   * Every role that limits the keys allows the partitions of accounts. Does nothing if the lane cannot be used.
    */
   async connect(table: string): Promise<void> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);
-    await this.#lane("GetItem", { TableName: table, Key: { PK: "NONE", SK: "NONE" } });
+    await this.#lane("GetItem", { TableName: table, Key: { PK: "ACCOUNT#", SK: "NONE" } });
   }
 
   /** Sends one operation through the AWS SDK. */

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Change the automatic recharges",
   synonyms: ["auto recharge", "automatic top-up", "auto top up", "refill", "reload", "turn on", "turn off", "cap"],
   description:
-    "Members of the body that you leave out stay as they are. At first, `threshold` is 10.00, `amount` 25.00, `monthly_cap` 100.00 and `max_per_month` 4. To switch automatic recharges on, save a card first (409 `payment_method_required`). The saved card is then charged in two cases: less than `threshold` is left in the wallet, or the wallet cannot pay an invoice or a payment that was taken back. No recharge passes `monthly_cap` or `max_per_month`. A failed charge is tried again after 1, 3 and 5 days. If these charges fail too, automatic recharges are switched off. At most four charges are tried on a day (UTC), and switching off and on does not make the next try earlier.",
+    "Members of the body that you leave out stay as they are. At first, `threshold` is 10.00, `amount` 25.00, `monthly_cap` 100.00 and `max_per_month` 4. To switch automatic recharges on, save a card first (409 `payment_method_required`). The saved card is then charged in two cases: less than `threshold` is left in the wallet, or the wallet cannot pay an invoice or a payment that was taken back. No recharge passes `monthly_cap` or `max_per_month`. If `monthly_cap` does not allow the amount that an open invoice needs, and `amount` does not pay it, nothing is charged. A failed charge is tried again after 1, 3 and 5 days. If these charges fail too, automatic recharges are switched off. At most four charges are tried on a day (UTC), and switching off and on does not make the next try earlier.",
   capability: "billing.manage",
   access: "write",
   limit: "outbound",

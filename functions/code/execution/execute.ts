@@ -177,8 +177,9 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld, endedStep } = evaluation;
-  // The advice after a temporary failure is to send the same program again. The repeat must read the same variables. A
-  // repeat that read changed variables fails with `idempotency_key_reused`, and must not change them further.
+  // After a temporary failure, the advice is to send the same program again, and the repeat must read the same variables.
+  // After `idempotency_key_reused`, the program may be such a repeat that reads changed variables. It must not change
+  // them further.
   const failedCode = evaluation.error?.code ?? "";
   const isRepeated = key !== undefined && (temporaryErrors.has(failedCode) || failedCode === "idempotency_key_reused");
   const unchanged = isRepeated ? readFromSession(checked.steps) : new Set<string>();

@@ -58,7 +58,7 @@ type SessionUse = {
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
 const keepsFormerValue =
-  "It keeps its former value, because the program reads it: send the same program again, or only this assignment.";
+  "It keeps its former value, because the program reads it. After a temporary error, send the same program again. Otherwise send only this assignment, with a new request_id.";
 
 /** The most variables that `not_kept` names. */
 const namedVariables = 20;

@@ -107,7 +107,8 @@ export function bindSession(ref: SessionRef, charges: RequestCharges, loaded?: S
   const current = (): Promise<Session> => (session ??= loadAndCharge(ref, charges));
   const beginOrRenew = async (): Promise<Session> => {
     const found = await current();
-    const next = isLive(found) ? await renewSession(ref, found) : await beginAndCharge(ref, charges);
+    const renewed = isLive(found) ? await renewSession(ref, found) : found;
+    const next = isLive(renewed) ? renewed : await beginAndCharge(ref, charges);
     session = Promise.resolve(next);
     return next;
   };

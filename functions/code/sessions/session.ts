@@ -47,7 +47,8 @@ const maxDrops = 5;
 
 /**
  * The result of a recorded use: the sessions that are dropped from the list before they expire, with their last uses.
- * `wasListed`: whether the list had the used session all the time. If not, another program may delete its item.
+ * `wasListed`: whether every read of the list in this call had the used session. If not, another program may delete its
+ * item.
  */
 type RecordedUse = { dropped: [name: string, usedAt: number][]; wasListed: boolean };
 
@@ -210,7 +211,10 @@ export async function renewSession(ref: SessionRef, session: Session): Promise<S
   return wasListed ? { ...session, ...timesOf(at) } : saveAgain(ref, session);
 }
 
-/** Saves a loaded session again, with the variables that are stored. If it is not stored any more, unlists it. */
+/**
+ * Saves a loaded session again, with the variables that are stored, and charges nothing. If it is not stored any more,
+ * unlists it.
+ */
 async function saveAgain(ref: SessionRef, loaded: Session): Promise<Session> {
   const { table, principalId, sessionId } = ref;
   const { stored, isLive } = await findSession(ref);
@@ -248,7 +252,8 @@ const recordUse = async (
  * Begins or renews a session and saves variables.
  * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
  * - `charge` receives the length of the session's JSON before anything is written.
- * - If the session expired after the program had `loaded` it, and did not change since, its variables are kept.
+ * - If the session expired after the program had loaded it (`loaded`), and nobody saved it since, its variables are
+ *   kept.
  * - Returns the session. A variable without room is marked as dropped.
  * - Throws 503 `busy` if other programs keep changing the session.
  */

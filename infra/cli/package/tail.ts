@@ -31,8 +31,8 @@ function askedWaitMs(error: unknown): number {
 
 /**
  * Prints the last `lines` entries of the audit log, and then each new entry until the process ends. Goes on after a
- * temporary failure, with a note on standard error. Throws if the first request fails. Later throws only errors that
- * are not temporary.
+ * temporary failure, with a note on standard error. Throws if a request fails before the waiting begins. After that,
+ * throws only errors that are not temporary.
  */
 export async function tailAudit(
   client: HostedMail,
@@ -52,8 +52,10 @@ export async function tailAudit(
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
   // One transaction can record many changes with the same time. Those that are not among the last `lines` are not new.
   if (items.length > 0)
-    for await (const { id, occurred_at } of client.audit.list({ account_id, since: newest, order: "asc" }))
-      if (occurred_at === newest) seen.set(id, Date.parse(occurred_at));
+    for await (const { id, occurred_at } of client.audit.list({ account_id, since: newest, order: "asc" })) {
+      if (occurred_at > newest) break;
+      seen.set(id, Date.parse(occurred_at));
+    }
   const from = newest;
   let [waitMs, backOffMs] = [intervalMs, intervalMs];
   for (;;) {

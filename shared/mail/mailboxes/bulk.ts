@@ -132,7 +132,7 @@ type Logins = Map<Candidate, Login>;
  * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat finds the mailboxes that
  *   were created before.
  *
- * Throws, if this call has created no mailbox:
+ * Throws, if neither this call nor an earlier attempt of the same request has created a mailbox:
  * - 404 if the domain does not exist any more
  * - 409 `domain_not_ready` if the domain accepts no new addresses
  *

@@ -10,17 +10,16 @@ const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
 /**
  * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` is the output of
- * `git status`, `head` is the commit that is checked out, and `settings` is the stage's file as it is deployed. The commit 1234abc was deployed last, and before it
- * 0000fff.
+ * `git status`, `head` is the commit that is checked out, and `diff` is the output of `cdk diff`. The commit 1234abc was
+ * deployed last, and before it 0000fff.
  */
-async function machine({ failing = "none", dirty = "", head = "5678def", settings = "" } = {}) {
+async function machine({ failing = "none", dirty = "", head = "5678def", diff = "" } = {}) {
   const folder = newFolder();
   const calls = join(folder, "calls.txt");
   const git = `#!/bin/sh
 echo "git $*" >>'${calls}'
 case "$*" in
   status*) printf '${dirty}' ;;
-  *deployed-dev:*) echo '${settings}' ;;
   *HEAD*) echo ${head} ;;
   *deployed-dev-before*) echo 0000fff ;;
   rev-parse*) echo 1234abc ;;
@@ -29,6 +28,7 @@ esac
   const npm = `#!/bin/sh
 shift 2
 echo "$*" >>'${calls}'
+case "$*" in *diff*) echo '${diff}' ;; esac
 case "$*" in *--outputs-file*)
   file=$(echo "$*" | sed 's/.*--outputs-file \\([^ ]*\\).*/\\1/')
   mkdir -p "$(dirname "$file")"
@@ -107,10 +107,11 @@ test.each([
   expect(refused.calls.filter((call) => call !== "" && !call.startsWith("git status"))).toEqual([]);
 });
 
-test("the command does not deploy if the stage's file does not name the restored table that the stage uses", async () => {
-  const { run } = await machine({ settings: '  restoredTable: "hosted-mail-restored",' });
+test("the command does not deploy a change that would give a deployed stage a new table", async () => {
+  const { run } = await machine({ diff: "[+] AWS::DynamoDB::Table Table TableCD117FA1" });
   const { code, said, calls } = await run(...stage, "--yes");
-  expect([code, calls.filter((call) => !call.startsWith("git "))]).toEqual([1, []]);
-  expect(said).toContain("hosted-mail-restored");
-  expect(said).toContain("git checkout deployed-dev -- infra/stages/dev.ts");
+  expect([code, said]).toEqual([1, expect.stringContaining("a new, empty table")]);
+  expect(calls.join("\n")).not.toContain("deploy --all");
+  const other = await machine({ diff: "[~] AWS::DynamoDB::Table Table TableCD117FA1" });
+  expect((await other.run(...stage, "--yes")).code).toBe(0);
 });

@@ -14,7 +14,7 @@ export const CodeRequest = z
     }),
     session_id: CallerId.meta({
       description:
-        "The session's id. Programs with the same id share their variables: up to 256 KiB, until no program has used the session for an hour. A principal has at most 100 sessions: one more ends the session that was used least recently.",
+        "The session's id. Programs with the same id share their variables, up to 256 KiB. The session ends an hour after a program last read or stored one of its variables. Dry runs do not renew it. A principal has at most 100 sessions: one more ends the session that was used least recently.",
       example: "session-1",
     }),
     code: z

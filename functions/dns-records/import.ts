@@ -17,7 +17,7 @@ export const route = defineRoute({
   summary: "Import a zone file, or the records in the public DNS",
   synonyms: ["upload", "load", "bind", "copy", "migrate", "many", "entries", "AXFR", "zone transfer", "old provider"],
   description:
-    "Adds records from a zone file (RFC 1035, as BIND writes it) to the domain. With the source `public_dns`, the records come from the domain's present nameservers: by a zone transfer (AXFR) if the nameservers allow it, otherwise by asking for some two hundred usual names. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with the reason. Try it with `dry_run` first. A zone file has 1 MiB and 5,000 entries at most. A TTL below 60 or above 86,400 seconds is changed to this limit. If the request is cut off, send it again. Records that exist already are then skipped.",
+    "Adds records from a zone file (RFC 1035, as BIND writes it) to the domain. With the source `public_dns`, the records come from the domain's present nameservers: by a zone transfer (AXFR) if the nameservers allow it, otherwise by asking for some two hundred usual names. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with the reason. Try it with `dry_run` first. A zone file has 1,000,000 characters at most. Only its first 5,000 records are read: `skipped` then has the line where reading ended. A TTL below 60 or above 86,400 seconds is changed to this limit. If the request is cut off, send it again. Records that exist already are then skipped.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",

@@ -136,7 +136,7 @@ export const ToolArguments = z.strictObject({
     .meta({ description: "Make only the calls that read, and list those that would write. Nothing is changed." }),
   session_id: CodeRequest.shape.session_id.optional().meta({
     description:
-      "Programs with the same session_id share their variables until an hour passes without such a program. `service_query` reads these variables, and stores none.",
+      "Programs with the same session_id share their variables. The session ends an hour after a program last read or stored one of them. `service_query` reads these variables, and stores none.",
   }),
   request_id: CodeRequest.shape.request_id.optional().meta({
     description:

@@ -53,7 +53,9 @@ async function runScript(name: string, ...args: readonly string[]): Promise<stri
   say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);
   const npm = process.env["npm_execpath"];
   const [command, ...first] = npm === undefined ? (["npm"] as const) : ([process.execPath, npm] as const);
-  const child = spawn(command, [...first, ...words], { cwd: root, stdio: ["inherit", "pipe", "pipe"] });
+  // A script sees no terminal, because its output is kept. So it is told to use colours.
+  const env = { ...process.env, ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}) };
+  const child = spawn(command, [...first, ...words], { cwd: root, env, stdio: ["inherit", "pipe", "pipe"] });
   const parts: string[] = [];
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream].setEncoding("utf8").on("data", (part: string) => {

@@ -133,9 +133,8 @@ export const isNarrowed = ({ capability, scope }: Route, permissions: Permission
 
 /**
  * The error for a caller without the required permission.
- * - 403 `forbidden`, which names the capability, for a caller who may see the resource. Also for a caller with a grant
- *   that is narrower than `subject.within`. If `scopes` is undefined, the resource is the account itself, which every
- *   member may see.
+ * - 403 `forbidden` if the caller may see the resource, or has a grant that is narrower than `subject.within`. The error
+ *   names the capability. If `scopes` is undefined, the resource is the account itself, which every member may see.
  * - The same 403 for a caller who holds neither the capability nor its view capability anywhere.
  * - `missing`, the error for a missing resource, for any other caller. So the caller cannot tell which resources exist
  *   outside of the caller's scopes.

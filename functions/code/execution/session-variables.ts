@@ -95,7 +95,10 @@ export async function saveVariables(
       if (!readOnly) return unsavedVariables(former);
       return lost("read_only", "A program in service_query keeps no variables: send the program by service_execute.");
     }
-    const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)), loaded);
+    const { variables } = await saveSession(ref, changes, {
+      charge: (bytes) => charges.charge(unitsToWrite(bytes)),
+      loaded,
+    });
     return unsavedVariables([
       ...former,
       ...[...changes.keys()].flatMap((name): NotKept[] => {

@@ -133,7 +133,7 @@ async function loadAndCharge(ref: SessionRef, charges: RequestCharges): Promise<
 
 /** Begins a session. If a concurrent program began the session first, that program's variables are kept. */
 const beginAndCharge = (ref: SessionRef, charges: RequestCharges): Promise<Session> =>
-  saveSession(ref, new Map(), (bytes) => charges.charge(unitsToWrite(bytes)));
+  saveSession(ref, new Map(), { charge: (bytes) => charges.charge(unitsToWrite(bytes)) });
 
 const bindRoute = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
   route.name,

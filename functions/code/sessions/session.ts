@@ -211,19 +211,9 @@ export async function renewSession(ref: SessionRef, session: Session): Promise<S
   return wasListed ? { ...session, ...timesOf(at) } : saveAgain(ref, session);
 }
 
-/**
- * Saves a loaded session again, with the variables that are stored, and charges nothing. If it is not stored any more,
- * unlists it.
- */
-async function saveAgain(ref: SessionRef, loaded: Session): Promise<Session> {
-  const { table, principalId, sessionId } = ref;
-  const { stored, isLive } = await findSession(ref);
-  if (stored && (isLive || stored.version === loaded.version)) {
-    return saveSession(ref, new Map(), async () => undefined, loaded);
-  }
-  await unlist(table, principalId, sessionName(sessionId));
-  return noSession;
-}
+/** Saves a loaded session again, with the variables that are stored. Charges nothing. */
+const saveAgain = (ref: SessionRef, loaded: Session): Promise<Session> =>
+  saveSession(ref, new Map(), { loaded, mayBegin: false });
 
 /** Records a use in the list of sessions, and deletes the sessions that the list drops. Returns `wasListed`. */
 const recordUse = async (
@@ -248,33 +238,43 @@ const recordUse = async (
   return wasListed;
 };
 
+type SaveOptions = {
+  /** Receives the length of the session's JSON before anything is written. */
+  charge?: (bytes: number) => Promise<void>;
+  /** The session as the program has loaded it. Its variables are kept, even if the session has expired since. */
+  loaded?: Pick<Session, "version"> | undefined;
+  /** Whether a session that is over begins again. If not, nothing is saved, and the result is `noSession`. */
+  mayBegin?: boolean;
+};
+
 /**
  * Begins or renews a session and saves variables.
  * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
- * - `charge` receives the length of the session's JSON before anything is written.
- * - If the session expired after the program had loaded it (`loaded`), and nobody saved it since, its variables are
- *   kept.
  * - Returns the session. A variable without room is marked as dropped.
  * - Throws 503 `busy` if other programs keep changing the session.
  */
 export async function saveSession(
   ref: SessionRef,
   changes: ReadonlyMap<string, StoredVariable> = new Map(),
-  charge: (bytes: number) => Promise<void> = async () => undefined,
-  loaded: Pick<Session, "version"> = noSession,
+  { charge, loaded = noSession, mayBegin = true }: SaveOptions = {},
 ): Promise<Session> {
   const { table, principalId, sessionId, now } = ref;
-  const key = sessionKey(principalId, sessionName(sessionId));
+  const name = sessionName(sessionId);
+  const key = sessionKey(principalId, name);
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(ref), now()];
     const live = isLive || found?.version === loaded.version ? found : undefined;
+    if (!live && !mayBegin) {
+      await unlist(table, principalId, name);
+      return noSession;
+    }
     const stored: Stored = {
       variables: toJson(withChanges(live ? variablesOf(live) : new Map(), changes)),
       created_at: live?.created_at ?? at.toISOString(),
       used_at: at.getTime(),
       version: randomUUID(),
     };
-    if (attempt === 1) await charge(stored.variables.length);
+    if (attempt === 1) await charge?.(stored.variables.length);
     const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs + spareMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
     // If the answer to a write is lost, the write may be sent again. The condition of the second write then fails,

@@ -92,6 +92,31 @@ test("a session that a program has read and then ended is over, and so is a sess
   expect([...(await loadSession(ref)).variables]).toEqual([]);
 });
 
+test("a session that ends while its renewal is saved stays over", async () => {
+  const store = createMemoryStore();
+  const plain = openMemoryTable(store);
+  let at = Date.UTC(2026, 0, 1);
+  const ref = (table: Table) => ({ table, principalId: "p", sessionId: "s", now: () => new Date(at) });
+  await saveSession(ref(plain), new Map([["x", { value: 1 }]]));
+  let end: (() => Promise<void>) | undefined = () => endSession(ref(plain));
+  const interrupted = openMemoryTable(store, {
+    step: async (place) => {
+      const next = place.startsWith("write") && place.includes("SESSION#") ? end : undefined;
+      if (next) end = undefined;
+      await next?.();
+      return undefined;
+    },
+  });
+  const renew = async (table: Table) => {
+    at += 3_000_000;
+    await renewSession(ref(table), await loadSession(ref(plain)));
+  };
+  for (let renewals = 0; renewals < 28; renewals++) await renew(plain);
+  // A day after the last save, the renewal writes the item again.
+  await renew(interrupted);
+  expect([end, everything(store).filter(({ SK }) => SK.startsWith("SESSION#"))]).toEqual([undefined, []]);
+});
+
 test("a program that loaded a session just before its end saves its variables beside the loaded ones", async () => {
   const table = openMemoryTable(createMemoryStore());
   let at = Date.UTC(2026, 0, 1);
@@ -100,7 +125,7 @@ test("a program that loaded a session just before its end saves its variables be
   at += 3_600_000;
   const loaded = await loadSession(ref);
   at += 5_000;
-  await saveSession(ref, new Map([["y", { value: 2 }]]), undefined, loaded);
+  await saveSession(ref, new Map([["y", { value: 2 }]]), { loaded });
   expect([...(await loadSession(ref)).variables.keys()]).toEqual(["x", "y"]);
   at += 3_700_000;
   await saveSession(ref, new Map([["z", { value: 3 }]]));

@@ -100,7 +100,8 @@ const isValidName = (name: string): boolean => "name" in readName(name);
 
 /**
  * The names to ask for, at most 20: first the requested name, then its label under the other top-level domains, then
- * similar labels. The requested name is left out if the caller gave top-level domains and its own is not among them.
+ * similar labels. The requested name is left out if the caller gave top-level domains and its own is not among them. If
+ * the caller gave no top-level domains, the last of them are left out, so that the similar labels have room.
  */
 function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);
@@ -108,9 +109,10 @@ function candidates(query: string, tlds: readonly string[], areTldsGiven: boolea
   const requested = named && (!areTldsGiven || tlds.includes(named.suffix)) ? [named.domain] : [];
   const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
   if (label === "") return requested;
-  const elsewhere = tlds.map((tld) => `${label}.${tld}`);
   const [first = "com"] = tlds;
   const near = label.startsWith("xn--") ? [] : similarLabels.map((similar) => `${similar(label)}.${first}`);
+  const asked = areTldsGiven ? tlds : tlds.slice(0, resultLimit - near.length);
+  const elsewhere = asked.map((tld) => `${label}.${tld}`);
   return [...new Set([...requested, ...elsewhere, ...near])].filter(isValidName).slice(0, resultLimit);
 }
 

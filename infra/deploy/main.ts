@@ -51,6 +51,7 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 async function runScript(name: string, ...args: readonly string[]): Promise<string> {
   const words = ["run", "--silent", name, ...(args.length === 0 ? [] : ["--", ...args])];
   say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);
+  // npm sets `npm_execpath` to the path of its own script. Windows cannot start `npm` itself without a shell.
   const npm = process.env["npm_execpath"];
   const [command, ...first] = npm === undefined ? (["npm"] as const) : ([process.execPath, npm] as const);
   // A script sees no terminal, because its output is kept. So it is told to use colours.
@@ -69,8 +70,8 @@ async function runScript(name: string, ...args: readonly string[]): Promise<stri
 }
 
 /**
- * Whether the output of `cdk diff` has a new table. A stage that is deployed has a table already. It would get a new,
- * empty table if its file does not name the restored table that it uses.
+ * Whether the output of `cdk diff` has a new table. A stage that is deployed has a table already. If the file of such a
+ * stage does not name the restored table that the stage uses, the deployment would give the stage a new, empty table.
  */
 const makesTable = (diff: string): boolean => /\[\+\] AWS::DynamoDB::Table\b/.test(stripVTControlCharacters(diff));
 

@@ -86,7 +86,9 @@ async function startProduct(settings: Settings, { reset, yes, showTokens, seed }
     settings,
     { lambdas, prepareDocs, seedDemo: (options) => seedDemo({ ...options, withBig: seed === "big" }) },
     {
-      onServed: (served) => isQuiet || loggedByFunction.has(served.by ?? "") || say(servedLine(served, new Date())),
+      onServed: (served) => {
+        if (!isQuiet && !loggedByFunction.has(served.by ?? "")) say(servedLine(served, new Date()));
+      },
       onError: (name, error) => complain(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
       confirm: (question) => confirmAtTerminal(question, { yes }),
       say,
@@ -99,7 +101,10 @@ async function startProduct(settings: Settings, { reset, yes, showTokens, seed }
     await seeding;
     await runtime.stop();
   });
-  if (seed === "big") await (seeding = seedBigHere(stopping.signal));
+  if (seed === "big") {
+    seeding = seedBigHere(stopping.signal);
+    await seeding;
+  }
   if (stopping.signal.aborted) return;
   const database =
     settings.endpoint === undefined ? `embedded, at ${runtime.endpoint}` : `yours, at ${settings.endpoint}`;

@@ -31,6 +31,7 @@ const programs = {
   postsrsd: "postsrsd",
   openssl: "openssl",
 } as const;
+/** Further files that the mail server needs, and the Debian package of each file. */
 const modules = {
   "/usr/lib/nginx/modules/ngx_mail_module.so": "libnginx-mod-mail",
   "/usr/lib/dovecot/modules/auth/libauthdb_lua.so": "dovecot-auth-lua",
@@ -224,7 +225,9 @@ export async function startMailServer(given: Partial<Values> & Needed): Promise<
     await Promise.all(children.map(({ child }) => stopChild(child)));
   };
   const ready = async (): Promise<undefined> => {
-    for (const name of listening) while (!(await accepts(Number(values[`PORT_${name}`])))) await pause(20);
+    for (const name of listening) {
+      while (!(await accepts(Number(values[`PORT_${name}`])))) await pause(20);
+    }
   };
   try {
     const failed = await Promise.race([ready(), ended, pause(startTimeoutMs, "the start", { ref: false })]);

@@ -96,16 +96,19 @@ async function creditNote(table: Table, options: Record<string, string | undefin
   await getAccount(table, account);
   if (amount !== undefined && lines !== undefined) throw new Error("Give --amount or --lines, not both.");
   const now = clock();
-  const credit = {
+  const part = {
     ...(amount === undefined ? {} : { amount: minorUnits(amount) ?? 0 }),
     ...(lines === undefined ? {} : { lines: [...new Set(lines.split(",").map(Number))] }),
   };
   const commit = operatorCommit(table, account, "billing credit-note", now);
-  const note = await commit(() => planCreditNote(table, account, { id, invoiceId: invoice, reason, ...credit }, now));
+  const note = await commit(() => planCreditNote(table, account, { id, invoiceId: invoice, reason, ...part }, now));
   return { account_id: account, credit_note: note.number, invoice: note.invoice_number, credited: note.amount };
 }
 
-/** Checks the ledgers of all accounts, or of one account. Throws an error that lists every problem. */
+/**
+ * Checks the ledgers of all accounts, or of one account. Throws an error that lists every problem. `unsettled` is the
+ * number of ledgers without a result, because they changed during the check.
+ */
 async function checkLedgers(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
   if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);

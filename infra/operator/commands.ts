@@ -61,8 +61,8 @@ export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
-/** Only the default currency has prices on every stage. */
-const isPriced = (options: Record<string, string>): boolean =>
+/** Whether a command needs the prices of a stage. Only the default currency has prices on every stage. */
+const needsPrices = (options: Record<string, string>): boolean =>
   (options["currency"] ?? defaultCurrency) !== defaultCurrency;
 
 const user = { description: "The user's id. GET /v1/public/me with the user's token shows it as `id`.", schema: Id };
@@ -85,6 +85,7 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
     if (held?.owner_grant_id !== undefined && held.owner_expires_at === undefined) {
       return { value: undefined, writes: [], changes: [] };
     }
+    // The end date of a valid ownership is removed.
     if (held && isOwner(held, now.toISOString())) {
       const [owned] = await getAssignments(table, accountId, [held.owner_grant_id ?? ""]);
       if (owned) return { value: undefined, ...(await planNewEnds(table, accountId, [owned], undefined)) };
@@ -208,7 +209,7 @@ export const commands: Record<string, Command> = {
         schema: MailAddress.optional(),
       },
     },
-    needsStage: isPriced,
+    needsStage: needsPrices,
     run: async (table, options) => {
       const client = await getClient(table, option(options, "client"));
       const ownerId = option(options, "owner");
@@ -225,7 +226,7 @@ export const commands: Record<string, Command> = {
       account: accountOption,
       currency: { description: "The currency. The plans must have prices in this currency.", schema: AccountCurrency },
     },
-    needsStage: isPriced,
+    needsStage: needsPrices,
     run: async (table, options) => {
       const [id, currency] = [option(options, "account"), option(options, "currency")];
       return accountResult(await setAccountCurrency(table, id, currency, clock()));

@@ -106,6 +106,7 @@ async function overdue(table: Table, accountId: string): Promise<Row[]> {
     queues.map(async (queue) => {
       const { PK: partition } = dueKey(queue, [accountId], now);
       const items = await table.between(partition, "!", `${now}~`, { limit: 10_000 });
+      // A sort key is `<due time>#<account id>#…`.
       const ours = items.map(({ SK }) => SK.split("#")).filter(([, account]) => account === accountId);
       return { queue: queue.name, tasks: ours.length, oldest: ours[0]?.[0] ?? null };
     }),
@@ -113,6 +114,7 @@ async function overdue(table: Table, accountId: string): Promise<Row[]> {
   return found.filter(({ tasks }) => tasks > 0);
 }
 
+/** A bucket of a rate limit. `tat` is the time at which the bucket is empty, in milliseconds since 1970. */
 const StoredRate = z.object({ tat: z.number() });
 
 /** The rate-limit buckets of some members of the account, without empty buckets. */
@@ -149,9 +151,12 @@ async function recentNotices(table: Table, accountId: string): Promise<Row[]> {
   });
 }
 
-const isOpen = ({ status, renewal, transfer }: Row): boolean =>
+const RunningOrder = z.object({ status: z.literal("running") });
+
+/** Whether a registration, a transfer or a renewal of the domain is running. */
+const hasOpenOrder = ({ status, renewal, transfer }: Row): boolean =>
   ["pending_registration", "pending_transfer"].includes(String(status)) ||
-  [renewal, transfer].some((one) => JSON.stringify(one ?? null).includes('"running"'));
+  [renewal, transfer].some((order) => RunningOrder.safeParse(order).success);
 
 /** Gathers the first facts about an account that support needs. */
 async function diagnose(table: Table, accountId: string): Promise<Row> {
@@ -174,7 +179,9 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
     wallet,
     domains: { total: domains.total, by_status: countBy(domains.items, "status") },
     broken_domains: broken.map((row) => pick(row, "id", "name", "status", "broken_records")),
-    open_orders: domains.items.filter(isOpen).map((row) => pick(row, "id", "name", "status", "renewal", "transfer")),
+    open_orders: domains.items
+      .filter(hasOpenOrder)
+      .map((row) => pick(row, "id", "name", "status", "renewal", "transfer")),
     mailboxes: { total: mailboxes.total },
     members: { total: members.total },
     limits,

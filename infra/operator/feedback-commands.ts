@@ -22,17 +22,15 @@ async function showPage(table: Table, { status, account, page = "1" }: Record<st
   const span = { page: Number(page), page_size: pageSize };
   const { items, total } = await listFeedback(table, filter, { ...span, order: "desc" });
   return {
-    feedback: items.map(
-      ({ id: feedbackId, account_id, created_at, status: now, category, title, submitter_email: by }) => ({
-        id: feedbackId,
-        account_id,
-        created_at,
-        status: now,
-        category,
-        title,
-        submitter_email: by,
-      }),
-    ),
+    feedback: items.map((item) => ({
+      id: item.id,
+      account_id: item.account_id,
+      created_at: item.created_at,
+      status: item.status,
+      category: item.category,
+      title: item.title,
+      submitter_email: item.submitter_email,
+    })),
     ...span,
     total,
   };

@@ -143,14 +143,14 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
       Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     );
   }
-  const complaints = result.error.issues.map((issue) =>
-    issue.code === "unrecognized_keys"
-      ? `--${issue.keys.join(", --")} is not an option of this command`
-      : issue.code === "invalid_type" && issue.input === undefined
-        ? `--${issue.path.join(".")} is missing`
-        : `--${issue.path.join(".")}: ${issue.message}`,
-  );
-  throw new Misuse(complaints.join("\n"));
+  throw new Misuse(result.error.issues.map(complaintAbout).join("\n"));
+}
+
+function complaintAbout(issue: z.core.$ZodIssue): string {
+  if (issue.code === "unrecognized_keys") return `--${issue.keys.join(", --")} is not an option of this command`;
+  const option = `--${issue.path.join(".")}`;
+  if (issue.code === "invalid_type" && issue.input === undefined) return `${option} is missing`;
+  return `${option}: ${issue.message}`;
 }
 
 const asText = (value: unknown): string =>

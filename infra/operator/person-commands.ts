@@ -49,9 +49,12 @@ function spellingsOf(email: string): string[] {
 async function findPerson(table: Table, ids: readonly string[], { user, email }: PersonOptions): Promise<DataSubject> {
   if (user === undefined && email === undefined) throw new Error("Give --user or --email.");
   const emails = new Set(email === undefined ? [] : spellingsOf(email));
-  for (const id of user === undefined ? [] : ids)
-    for await (const row of rowsInPartition(table, partitionOf(id)))
+  if (user === undefined) return { userId: undefined, emails };
+  for (const id of ids) {
+    for await (const row of rowsInPartition(table, partitionOf(id))) {
       for (const address of ownAddresses(row, user).flatMap(spellingsOf)) emails.add(address);
+    }
+  }
   return { userId: user, emails };
 }
 
@@ -125,7 +128,7 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
     for await (const row of rowsAbout(table, id, person)) found.push({ account_id: id, ...exported(row, person) });
   found.push(...(await mailboxesOfPerson(table, ids, person)));
   const own: Record<string, unknown>[] = [];
-  // The user's rows outside the accounts name all accounts of the user.
+  // The user's rows outside the accounts name all accounts of the user. So the export of one account leaves them out.
   if (person.userId !== undefined && options["account"] === undefined)
     for await (const row of rowsInPartition(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
   return {

@@ -40,13 +40,20 @@ type Pair = { past: Item | undefined; live: Item | undefined };
 async function* pairsOf({ past, live, accountId }: Restore): AsyncGenerator<Pair> {
   const partition = `ACCOUNT#${accountId}`;
   const [pasts, lives] = [rowsInPartition(past, partition), rowsInPartition(live, partition)];
-  let [one, other] = [await pasts.next(), await lives.next()];
-  while (!one.done || !other.done) {
-    const order = one.done ? 1 : other.done ? -1 : compareKeys(one.value, other.value);
-    yield { past: order <= 0 ? one.value : undefined, live: order >= 0 ? other.value : undefined };
-    if (order <= 0) one = await pasts.next();
-    if (order >= 0) other = await lives.next();
+  let [nextPast, nextLive] = [await pasts.next(), await lives.next()];
+  while (!nextPast.done || !nextLive.done) {
+    const order = compareNext(nextPast, nextLive);
+    yield { past: order <= 0 ? nextPast.value : undefined, live: order >= 0 ? nextLive.value : undefined };
+    if (order <= 0) nextPast = await pasts.next();
+    if (order >= 0) nextLive = await lives.next();
   }
+}
+
+/** Compares the next rows of two tables. A table without a next row comes last. */
+function compareNext(a: IteratorResult<Item, unknown>, b: IteratorResult<Item, unknown>): number {
+  if (a.done) return 1;
+  if (b.done) return -1;
+  return compareKeys(a.value, b.value);
 }
 
 const Versioned = z.object({ version: z.int() });
@@ -67,8 +74,9 @@ const isExpired = ({ ttl }: Item, now: Date): boolean =>
 
 /** The condition that a row is still as it was read. For a row without a version, only that the row still exists. */
 const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
+  if (row === undefined) return "absent";
   const version = versionOf(row);
-  return row === undefined ? "absent" : version === undefined ? "present" : { version };
+  return version === undefined ? "present" : { version };
 };
 
 /** The error for a row that somebody else has changed since the restore was planned. */
@@ -89,8 +97,8 @@ function putBack(past: Item, live: Item | undefined): Write {
 
 /**
  * Whether a row is a grant of super admin, revoked or not. A restore leaves such a row as it is, because the right
- * itself is stored with the user, and is about all accounts. A restored row would list a user who is no super admin any
- * more. Without a removed row, the list would lack a super admin.
+ * itself is stored with the user, and is about all accounts. If the restore added such a row, the account could list a
+ * user who is no super admin any more. If the restore removed such a row, the list could lack a super admin.
  */
 const isOfSuperAdmin = ({ SK, ...row }: Item): boolean =>
   /^(?:ASSIGNMENT|REVOKED)#/.test(SK) && "kind" in row && row.kind === "super_admin";
@@ -103,8 +111,10 @@ function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undef
   const rule = ruleOf(SK);
   const isWanted = past !== undefined && !isExpired(past, now);
   if (rule === "left" || (rule === "kept" && (live !== undefined || !isWanted))) return undefined;
-  if (isWanted ? live && isDeepStrictEqual(contentOf(past), contentOf(live)) : !live) return undefined;
-  const what = isWanted ? (live ? "change" : "add") : "remove";
+  if (isWanted && live && isDeepStrictEqual(contentOf(past), contentOf(live))) return undefined;
+  if (!isWanted && !live) return undefined;
+  const addOrChange = live ? "change" : "add";
+  const what = isWanted ? addOrChange : "remove";
   const [, userId] = /^ACCESS#user#(.+)$/.exec(SK) ?? [];
   if (userId !== undefined) {
     const former = isWanted ? AccessRecord.parse(past) : undefined;
@@ -119,18 +129,20 @@ type Pointers = { names: Set<string>; tokens: Map<string, Key> };
 
 function notePointers(pointers: Pointers, row: Item | undefined): void {
   if (!row) return;
-  const note = (key: Key): unknown => pointers.tokens.set(key.PK, key);
+  const note = (key: Key): void => void pointers.tokens.set(key.PK, key);
   if (row.SK.startsWith("LIST#domains#ROW#")) pointers.names.add(StoredDomain.parse(row).name);
   if (row.SK.startsWith("SERVICE_ACCOUNT#")) {
     const { public_ids = [] } = z.object({ public_ids: z.array(z.string()).optional() }).parse(row);
     for (const id of public_ids) note(serviceTokenKey(id));
   }
-  const hash = row.SK.startsWith("LIST#invitations#ROW#")
-    ? StoredInvitation.parse(row).token_hash
-    : row.SK.startsWith("FORWARD_PROOF#")
-      ? StoredProof.parse(row).token_hash
-      : undefined;
-  if (hash !== undefined) note(row.SK.startsWith("FORWARD") ? proofTokenKey(hash) : invitationTokenKey(hash));
+  if (row.SK.startsWith("LIST#invitations#ROW#")) {
+    const { token_hash: hash } = StoredInvitation.parse(row);
+    if (hash !== undefined) note(invitationTokenKey(hash));
+  }
+  if (row.SK.startsWith("FORWARD_PROOF#")) {
+    const { token_hash: hash } = StoredProof.parse(row);
+    if (hash !== undefined) note(proofTokenKey(hash));
+  }
 }
 
 /**
@@ -197,18 +209,19 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
   const conflicts: string[] = [];
   for (const [id, before] of past) {
     const present = live.get(id);
-    if (present ? !isDeepStrictEqual(atRegistrar(before), atRegistrar(present)) : isRegistered(before)) {
+    const hasChanged = present ? !isDeepStrictEqual(atRegistrar(before), atRegistrar(present)) : isRegistered(before);
+    if (hasChanged) {
       const what = present ? "changed at the registrar" : "and its registration were deleted";
       conflicts.push(`The domain ${before.name} ${what} after the restored time. Restore to a later time.`);
     }
-    const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
-    if (ip !== null && (ip !== sends || !ips.has(ip))) {
+    const [pastIp, liveIp] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
+    if (pastIp !== null && (pastIp !== liveIp || !ips.has(pastIp))) {
       conflicts.push(
-        `The domain ${before.name} sent from the dedicated IP ${ip} at the restored time, but not now. Assign the domain to this IP first.`,
+        `The domain ${before.name} sent from the dedicated IP ${pastIp} at the restored time, but not now. Assign the domain to this IP first.`,
       );
     }
-    if (ip === null && sends !== null) {
-      conflicts.push(`The domain ${before.name} now sends from the dedicated IP ${sends}. Unassign the domain first.`);
+    if (pastIp === null && liveIp !== null) {
+      conflicts.push(`The domain ${before.name} now sends from the dedicated IP ${liveIp}. Unassign the domain first.`);
     }
   }
   for (const [id, present] of live) {

@@ -66,7 +66,8 @@ async function compareChanges({ source, restored, at }: Pair, id: string) {
   const untilMs = at.getTime() - marginMs;
   const span = { sinceMs: untilMs - lookBackMs, untilMs };
   const [sourceKeys, restoredKeys] = await Promise.all([keysOf(source, id, span), keysOf(restored, id, span)]);
-  const missing = sourceKeys.filter((key) => !new Set(restoredKeys).has(key)).length;
+  const restoredSet = new Set(restoredKeys);
+  const missing = sourceKeys.filter((key) => !restoredSet.has(key)).length;
   const surplus = restoredKeys.length - (sourceKeys.length - missing);
   return {
     count: restoredKeys.length,

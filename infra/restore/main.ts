@@ -72,7 +72,8 @@ else if (typeof restoreOptions === "string") {
 } else {
   await main(restoreOptions).catch((error: unknown) => {
     const isInterrupted = error instanceof Error && error.name === "AbortError";
-    complain(isInterrupted ? "Interrupted." : error instanceof Error ? error.message : String(error));
+    const reason = error instanceof Error ? error.message : String(error);
+    complain(isInterrupted ? "Interrupted." : reason);
     process.exitCode = 1;
   });
 }

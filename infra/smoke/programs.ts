@@ -83,10 +83,11 @@ const writingCheck = (name: string, send: (scene: Scene, code: string) => Promis
   name,
   writes: true,
   run: async (scene) => {
-    const done = scene.registerRemoval("a tag of a program", () => removeTags(scene));
+    const removeNow = scene.registerRemoval("a tag of a program", () => removeTags(scene));
     const envelope = await send(scene, programOf(scene));
+    // A completed program has deleted its tag.
     if (envelope.status === "completed") scene.leftovers.pop();
-    else await done();
+    else await removeNow();
     checkEnvelope(scene, envelope);
   },
 });

@@ -56,9 +56,9 @@ export class Scene {
    * because it can be the answer to a repeat.
    */
   async createRemovable<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
-    const done = this.registerRemoval(what, remove);
+    const removeNow = this.registerRemoval(what, remove);
     try {
-      return { made: await make(), remove: done };
+      return { made: await make(), remove: removeNow };
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status < 500 && error.status !== 409;
       if (isRefused) this.leftovers.pop();

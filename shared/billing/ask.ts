@@ -169,6 +169,7 @@ export async function sweepCheckouts(context: AskContext, { early = false } = {}
 /** The top-ups of the last thirty days. */
 async function recentTopups(table: Table, accountId: string, at: Date): Promise<StoredTopup[]> {
   const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
+  // The ids are hexadecimal, so all of them sort before "g".
   const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);
   return items.map((item) => StoredTopup.parse(item));
 }

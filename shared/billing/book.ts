@@ -21,8 +21,8 @@ import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
- * A managed dedicated IP, with the member that decides about its charges. The IP is charged from the day of
- * `paid_until` on. Without `paid_until`, the IP was not ready yet, and costs nothing.
+ * A managed dedicated IP, as far as its charges need it. The IP is paid in advance until `paid_until`, and is charged
+ * from that day on. An IP without `paid_until` was not ready yet, and costs nothing.
  */
 export type ClaimedIp = { paid_until?: string | undefined };
 
@@ -153,7 +153,8 @@ async function planOf(
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
   const statusPlan = await planAccountStatus(table, book.account, book.status, now, debtOf(book));
-  const paidBefore = book.paid.filter(({ version }) => version > 0);
+  // A new invoice has the version 0, and is stored as paid at once.
+  const storedPaid = book.paid.filter(({ version }) => version > 0);
   // The account's status follows from the state, so a change of the status needs the condition on the state too.
   const isChanged = state !== before || book.status !== book.account.status;
   const stateWrite: Write = {
@@ -162,7 +163,7 @@ async function planOf(
   };
   // If the wallet has changed since the book was opened, the transaction must fail in two cases: if invoices stay open
   // or amounts stay owed because the wallet cannot pay them, and if a closed account leaves the queue because nothing
-  // is held.
+  // is held. The writes of a posting on the wallet have this condition already.
   const needsUnchangedWallet = isChanged && (owes(book) || book.status === "closed") && !book.postings.some(isOfWallet);
   return {
     value: undefined,
@@ -174,7 +175,7 @@ async function planOf(
         if: "absent",
       })),
       ...(await invoiceWrites(table, book)),
-      ...paidBefore.map((invoice) => paidWrite(accountId, invoice)),
+      ...storedPaid.map((invoice) => paidWrite(accountId, invoice)),
       ...wallet.writes,
       ...statusPlan.writes,
       ...(isChanged ? closingWrites(book, before) : []),
@@ -182,7 +183,7 @@ async function planOf(
     changes: [
       ...book.changes,
       ...book.newInvoices.map((invoice) => change(invoiceKind, "created", invoice.id, { after: invoice })),
-      ...paidBefore.map((invoice) => change(invoiceKind, "paid", invoice.id, { after: invoice })),
+      ...storedPaid.map((invoice) => change(invoiceKind, "paid", invoice.id, { after: invoice })),
       ...wallet.changes,
       ...statusPlan.changes,
     ],

@@ -67,15 +67,14 @@ async function firstEntryOf(table: Reader, accountId: string, end: number, from:
   return 0;
 }
 
+/** The purchases of some entries. An entry names its movement, and the movement refers to its transaction. */
 async function detailsOf(table: Reader, accountId: string, entries: readonly Entry[]): Promise<Captured[]> {
   const movements = await table.getMany(
     entries.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id)),
   );
-  const rows = await table.getMany(
-    movements.map((item) =>
-      rowKey(transactionsOf(accountId), ordinalOf(StoredMovement.parse(item).reference ?? "") ?? 2 ** 40),
-    ),
-  );
+  const ordinals = movements.map((item) => ordinalOf(StoredMovement.parse(item).reference ?? ""));
+  // No row has the ordinal 2 ** 40.
+  const rows = await table.getMany(ordinals.map((ordinal) => rowKey(transactionsOf(accountId), ordinal ?? 2 ** 40)));
   return entries.map(({ at, amount }, index) => {
     const { description, charged_vat = { ...noVat, amount: 0 } } = StoredTransaction.parse(rows[index]);
     return { day: dayOf(new Date(at)), description, net: amount - charged_vat.amount, vat: charged_vat };

@@ -84,7 +84,7 @@ export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] 
 export type UsageGroup = { rule: VatRule; lines: Line[] };
 
 /**
- * The invoice lines for days of one month, grouped by VAT. The days are in their order. Days without their own VAT rule
+ * The invoice lines for days of one month, grouped by VAT. `accruals` are oldest first. Days without their own VAT rule
  * get the rule `present`.
  */
 function usageGroups(accruals: readonly Accrual[], present: VatRule, currency: string): UsageGroup[] {
@@ -118,7 +118,7 @@ export function usageCost(
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
-/** A plan at the prices of a month, and the days of this month. */
+/** A plan at the prices of the month of some days (one at least), and the number of days in this month. */
 function planOfMonth(id: PlanId, [first]: readonly Accrual[], currency: string): { plan: Plan; monthDays: number } {
   const day = first?.day ?? "1970-01-01";
   return { plan: planAt(id, day, currency), monthDays: daysInMonth(day) };
@@ -166,7 +166,10 @@ function usedLines(id: PlanId, days: readonly Accrual[], currency: string): Line
   ].filter(({ amount }) => amount > 0);
 }
 
-/** The line for the part of a plan's minimum that the usage of its days does not reach; none if it does. */
+/**
+ * The line for the rest of a plan's minimum for some days, after the cost `used` of the usage. No line if the usage
+ * reaches the minimum.
+ */
 function minimumLines(id: PlanId, days: readonly Accrual[], used: number, currency: string): Line[] {
   const { plan, monthDays } = planOfMonth(id, days, currency);
   const amount = divideHalfUp(plan.minimum * days.length, monthDays) - used;

@@ -93,14 +93,14 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
   const isDue = open.length > 0;
   const mayChange = status === "active" || status === "past_due";
-  const prices = planId && planPrices(planAt(planId, today, currency));
+  const priced = planId && planPrices(planAt(planId, today, currency));
   return {
     plan_id: planId,
     plan_name: planId && plans[planId].name,
     status: planId === null ? "cancelled" : isEnding ? "cancelling" : isDue ? "past_due" : "active",
-    price: prices && prices.minimum,
-    minimum: prices && prices.minimum,
-    prices: prices && prices.prices,
+    price: priced && priced.minimum,
+    minimum: priced && priced.minimum,
+    prices: priced && priced.prices,
     next_invoice: await nextInvoice(table, book),
     currency,
     billing_period: "month",

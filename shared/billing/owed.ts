@@ -12,7 +12,10 @@ import { sumOf } from "./charges.ts";
 /** A payment that the provider takes back: the id of the movement, the amount in minor units, and texts for people. */
 type TakenBack = { id: string; amount: number; type: "refund" | "adjustment"; description: string };
 
-/** The unpaid parts of the debt in `owed`, oldest first, with the day since which each part is owed. */
+/**
+ * The unpaid parts of the debt in `owed`, oldest first, with the day since which each part is owed. In a state of an
+ * earlier version, the whole debt is one part.
+ */
 export function owedParts({ state, now }: AccountBilling): NonNullable<BillingState["owed_parts"]> {
   const { owed, owed_parts, due_since = dayOf(now) } = state;
   return owed_parts ?? (owed > 0 ? [{ since: due_since, amount: owed }] : []);

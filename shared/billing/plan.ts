@@ -155,9 +155,9 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
   aheadOfList(ipsOf(accountId), [], aheadOfBilling(accountId));
 
 /**
- * Cancels the plan from the first day of the next month on. With `isImmediate`, the plan ends with today: this function
- * invoices the usage up to the end of today, so that today is recorded. An account whose today is recorded counts as an
- * account without a plan at once. So `effective_at` of the answer is the start of today, and the recorded change begins
+ * Cancels the plan from the first day of the next month on. With `isImmediate`, today is the last day of the plan, and
+ * this function records and invoices the usage of today at once. After this, the account counts as an account without
+ * a plan (see `planToday`). So `effective_at` of the answer is the start of today, although the stored plans change
  * tomorrow. Throws:
  * - 409 `plan_cancelled` if the plan is cancelled already;
  * - 409 `plan_in_use` while the account has managed dedicated IPs.

@@ -108,6 +108,7 @@ function offeredPlan(id: PlanId, state: BillingState, today: Day, currency: stri
   const isCurrent = planToday(state, today) === id;
   const planned = state.plans.filter(({ from }) => from > today);
   const end = isCurrent ? planned.find(({ plan_id }) => plan_id !== id)?.from : undefined;
+  // The current plan begins again only after its end.
   const start = planned.find(
     ({ plan_id, from }) => plan_id === id && (!isCurrent || (end !== undefined && from > end)),
   );

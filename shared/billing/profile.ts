@@ -58,7 +58,10 @@ function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   return { ...next, vat_id_status: "unchecked", vat_id_checked_at: null };
 }
 
-/** Whether the register of the EU knows ids of this kind. */
+/**
+ * Whether the register of the EU has ids with this prefix. The prefix of Greece is EL and not its country code GR. The
+ * prefix XI is Northern Ireland's.
+ */
 const isOfEu = (vatId: string): boolean =>
   [...euCountries, "EL", "XI"].includes(vatId.slice(0, 2)) && !vatId.startsWith("GR");
 
@@ -114,8 +117,8 @@ export async function updateProfile(
   register: VatRegister | undefined,
 ): Promise<BillingProfile> {
   const { vat_id, vat_id_status } = merged(await readProfile(table, accountId), update);
-  const asked = register && vat_id !== null && isOfEu(vat_id) && vat_id_status !== "valid" ? vat_id : undefined;
-  const answer = asked === undefined ? undefined : await register?.ask(asked);
+  const idToAsk = register && vat_id !== null && isOfEu(vat_id) && vat_id_status !== "valid" ? vat_id : undefined;
+  const answer = idToAsk === undefined ? undefined : await register?.ask(idToAsk);
   const isGiven = update.vat_id !== undefined || update.country !== undefined;
   if (answer === "invalid" && isGiven)
     throw invalidAt(["body", "vat_id"], "VIES does not know this VAT id. Is there a typing mistake?");
@@ -123,7 +126,8 @@ export async function updateProfile(
     const before = await readProfile(table, accountId);
     const next = merged(before, update);
     const at = now();
-    return planProfile(accountId, before, next.vat_id === asked && answer ? withAnswer(next, answer, at) : next, at);
+    const after = answer && next.vat_id === idToAsk ? withAnswer(next, answer, at) : next;
+    return planProfile(accountId, before, after, at);
   });
 }
 

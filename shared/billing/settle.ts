@@ -46,8 +46,8 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Invoices the purchases that were paid on the day of an immediate cancellation, after it, if this day is not later
- * than `last`. Call this function before the next day is recorded: afterwards it does nothing.
+ * Invoices the purchases that were paid after an immediate cancellation, on the same day. Does nothing if this day is
+ * later than `last`. Call this function before the next day is recorded: afterwards it does nothing.
  */
 export async function settleLate(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { settle_from, accrue_from } = book.state;
@@ -168,8 +168,8 @@ function endDebt(book: AccountBilling): void {
 }
 
 /**
- * The day since which the oldest unpaid debt exists: an open invoice, or a part of `owed`. Undefined if no day is
- * stored yet.
+ * The day from which the grace period counts. This is the stored day `due_since`, or the day of the oldest unpaid debt
+ * (an open invoice, or a part of `owed`) if this day is later. Undefined if no day is stored yet.
  */
 function dueSince(book: AccountBilling): Day | undefined {
   const { due_since } = book.state;

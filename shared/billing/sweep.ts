@@ -98,7 +98,7 @@ async function closeShard(
 ): Promise<ShardResult> {
   const { table, now } = context;
   const result: ShardResult = { closed: 0, failed: 0, waiting: 0, behind: 0, is_done: false };
-  const limit = new Date(now().getTime() - dayMs).toISOString();
+  const aDayAgo = new Date(now().getTime() - dayMs).toISOString();
   for (let after: string | undefined; !result.is_done && !isOver();) {
     const page = await readShard(table, billingQueue, shard, now(), { limit: pageSize, after });
     const ready = page.filter(({ item }) => Closing.parse(item).retry_at <= now().toISOString());
@@ -114,7 +114,7 @@ async function closeShard(
     result.closed += closed.size;
     result.failed += tried.length - closed.size;
     result.waiting += page.length - tried.length;
-    result.behind += page.filter((task) => task.at < limit && !closed.has(task)).length;
+    result.behind += page.filter((task) => task.at < aDayAgo && !closed.has(task)).length;
     result.is_done = page.length < pageSize;
     after = page.at(-1)?.item.SK;
   }
@@ -167,8 +167,8 @@ async function readNext(
   ]);
   const unchanged: Write = { check: stateKey(accountId), if: state ? { version: state.version } : "absent" };
   const next = nextClosing(account, state);
-  const isOver = next !== null || !state || !(await isPending(accountId, state, table, now));
-  return { next: isOver ? next : closableAt(dayOf(now)), unchanged };
+  const staysQueued = next === null && state !== undefined && (await isPending(accountId, state, table, now));
+  return { next: staysQueued ? closableAt(dayOf(now)) : next, unchanged };
 }
 
 /** Whether a closed account has a purchase that is on no invoice, or an amount that is held for a purchase. */

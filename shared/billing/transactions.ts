@@ -36,8 +36,8 @@ export const aheadOfTransactions = (accountId: string, page: OrderedPage): Ahead
 type Found = { items: StoredTransaction[]; total: number };
 
 /**
- * A page of the wallet's transactions, sorted by `effective_at`. Throws 422 if more than 20,000
- * transactions would have to be searched for a type.
+ * A page of the wallet's transactions, sorted by `effective_at`. Throws 422 if more than 20,000 transactions would have
+ * to be searched for a type.
  */
 export async function listTransactions(
   accountId: string,
@@ -135,8 +135,9 @@ const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): 
   version > 1 && resolved_at === undefined;
 
 /**
- * Returns the transactions with the time at which each first appeared as `effective_at`. The first version of the
- * product overwrote `effective_at` when it resolved a hold. For such a row, the time comes from the ledger's movement.
+ * Returns the transactions, each with `effective_at` as the time at which the transaction first appeared. The first
+ * version of the product overwrote `effective_at` when it resolved a hold. For such a row, the time comes from the
+ * ledger's movement.
  */
 async function withFirstTimes(
   table: Reader,

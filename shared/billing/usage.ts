@@ -32,8 +32,8 @@ type UsageByDay = {
  * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
  * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists
  *   from the day on which it was first ready, when its first days were paid. It is charged from the day on which its
- *   prepaid time ends. An IP that is not ready counts for days after `today` only. `claimed` are IPs that a dry run
- *   adds.
+ *   prepaid time ends. An IP that is not ready exists on days after `today` only, and is not charged. `claimed` are
+ *   IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
@@ -77,8 +77,8 @@ const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
  * The usage to charge for each day from `first` to `last`, with the VAT of the day. Today and each later day on a plan
  * have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
- * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has
- *   a plan. The account may have been suspended during the day. Days without mails are left out.
+ * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, and only
+ *   on a plan. The account may have sent these mails before it was suspended. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
  *   left out.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
@@ -99,8 +99,8 @@ export async function usageOfDays(
   const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
-    const isShort = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
-    const one = { day, plan_id: plan_id === null || isShort ? defaultPlan : plan_id };
+    const lacksNeededIp = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
+    const one = { day, plan_id: plan_id === null || lacksNeededIp ? defaultPlan : plan_id };
     if (!isServedOn(book, day))
       return plan_id === null || sent_mails === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips: 0, sent_mails }];
     const dedicated_ips = dedicatedIpsOn(day);
@@ -162,8 +162,8 @@ const fewNewest = 10;
 const Creation = z.object({ SK: z.string(), created_at: z.string() });
 
 /**
- * The days on which the present mailboxes were created, of the mailboxes that were created after a day. Reads the
- * newest mailboxes, up to a mailbox that is older.
+ * The days of creation of the present mailboxes that were created after `day`. Reads the newest mailboxes first, and
+ * stops when a page ends with a mailbox of `day` or an earlier day.
  */
 async function createdAfter(table: Reader, accountId: string, day: Day): Promise<Day[]> {
   const { partition, from, to } = rangeOfRows(mailboxesOf(accountId));

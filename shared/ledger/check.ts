@@ -102,8 +102,11 @@ function entryProblems(account: string, balance: Balance, from: number, entries:
   const first = entries[0];
   if (first === undefined) return postedOf(balance) === 0 ? [] : [`${account} has a balance and no entries`];
   let sum = from === 0 ? 0 : first.balance_after - signed(first);
-  const wrong = entries.find((entry) => (sum += signed(entry)) !== entry.balance_after);
-  if (wrong) return [`entry ${wrong.ordinal} of ${account} has the balance ${wrong.balance_after}, not ${sum}`];
+  for (const entry of entries) {
+    sum += signed(entry);
+    if (sum !== entry.balance_after)
+      return [`entry ${entry.ordinal} of ${account} has the balance ${entry.balance_after}, not ${sum}`];
+  }
   return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, but its entries add up to ${sum}`];
 }
 

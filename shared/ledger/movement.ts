@@ -13,7 +13,7 @@ export const StoredMovement = z.object({
   amount,
   /** The purpose, in the words of the caller. */
   code: z.string(),
-  /** The part of the amount that is tax, as the caller stated it. */
+  /** The part of a hold's amount that is tax, as the caller stated it. */
   tax: z.int().min(0).optional(),
   /** An id from the caller, which leads to the caller's own data about the movement. */
   reference: z.string().optional(),

@@ -104,8 +104,8 @@ export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, toda
 
 /**
  * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already.
- * So there is no plan until tomorrow, also if the account resumes today, because the usage of today could not be
- * charged.
+ * So there is no plan until tomorrow, even if the account chooses a plan again today: the usage of today could not be
+ * charged any more.
  */
 export const planToday = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): PlanId | null =>
   state.accrue_from > today ? null : planOn(state, today);

@@ -23,8 +23,11 @@ const luhn = (digits: string, first: 1 | 2): number =>
 /** The remainder of a whole number of any length. */
 const restOf = (digits: string, divisor: number): number => Number(BigInt(digits) % BigInt(divisor));
 
+/** The last digit of a number. */
 const last = (text: string): number => Number(text.at(-1));
-const ten = (rest: number): number => (10 - (rest % 10)) % 10;
+
+/** The digit that makes a sum a multiple of ten. */
+const toTen = (sum: number): number => (10 - (sum % 10)) % 10;
 
 /** Whether the check digit of ISO 7064 (mod 11, 10) is right. */
 function isMod1110(digits: string): boolean {
@@ -36,8 +39,10 @@ function isMod1110(digits: string): boolean {
   return (11 - product) % 10 === last(digits);
 }
 
+/** The values of the digits at the first, third, fifth and seventh place of a Cypriot number. */
 const cyprusOdd = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21];
 
+/** The check letter of a Cypriot number. */
 const cyprusLetter = (digits: string): string => {
   const sum = digitsOf(digits).reduce(
     (total, digit, at) => total + (at % 2 === 0 ? (cyprusOdd[digit] ?? 0) : digit),
@@ -46,6 +51,7 @@ const cyprusLetter = (digits: string): string => {
   return String.fromCodePoint(65 + (sum % 26));
 };
 
+/** The check letters of Irish numbers, by the remainder of the sum after division by 23. */
 const irishLetters = "WABCDEFGHIJKLMNOPQRSTUV";
 
 function isIrish(text: string): boolean {
@@ -53,10 +59,12 @@ function isIrish(text: string): boolean {
   // The older form has a letter in the second place. Its check digit is not checked, because the holders renew such
   // numbers.
   if (digits === "") return true;
-  const extra = second === "" || second === "W" ? 0 : 9 * (second.codePointAt(0) ?? 64) - 9 * 64;
+  // A second letter counts 9 times its place in the alphabet. W counts nothing.
+  const extra = second === "" || second === "W" ? 0 : 9 * ((second.codePointAt(0) ?? 64) - 64);
   return irishLetters.charAt((weighted(digits, [8, 7, 6, 5, 4, 3, 2]) + extra) % 23) === letter;
 }
 
+/** Whether the check digit is right. If the remainder is 10, the weights begin at 3 instead of 1. */
 function isLithuanian(digits: string): boolean {
   const places = digitsOf(digits.slice(0, -1));
   const rest = (start: number): number =>
@@ -76,6 +84,7 @@ function isDutch(text: string): boolean {
   return restOf(numbers.join(""), 97) === 1;
 }
 
+/** Whether the check digits are right. Numbers of government departments and health authorities (GD, HA) have none. */
 const isBritish = (digits: string): boolean => {
   if (!/^\d{9}(\d{3})?$/.test(digits)) return true;
   const sum = weighted(digits.slice(0, 7), [8, 7, 6, 5, 4, 3, 2]) + Number(digits.slice(7, 9));
@@ -95,7 +104,7 @@ const numberRules: Record<string, NumberRule> = {
   AT: {
     form: /^U\d{8}$/,
     example: "ATU12345675",
-    isRight: (text) => ten(luhn(text.slice(1, 8), 1) + 4) === last(text),
+    isRight: (text) => toTen(luhn(text.slice(1, 8), 1) + 4) === last(text),
   },
   BE: {
     form: /^[01]\d{9}$/,
@@ -118,7 +127,7 @@ const numberRules: Record<string, NumberRule> = {
   EE: {
     form: /^\d{9}$/,
     example: "EE100594102",
-    isRight: (text) => ten(weighted(text.slice(0, 8), [3, 7, 1, 3, 7, 1, 3, 7])) === last(text),
+    isRight: (text) => toTen(weighted(text.slice(0, 8), [3, 7, 1, 3, 7, 1, 3, 7])) === last(text),
   },
   EL: {
     form: /^\d{9}$/,
@@ -142,10 +151,14 @@ const numberRules: Record<string, NumberRule> = {
   HU: {
     form: /^\d{8}$/,
     example: "HU12892312",
-    isRight: (text) => ten(weighted(text.slice(0, 7), [9, 7, 3, 1, 9, 7, 3])) === last(text),
+    isRight: (text) => toTen(weighted(text.slice(0, 7), [9, 7, 3, 1, 9, 7, 3])) === last(text),
   },
   IE: { form: /^(\d{7}[A-W][A-IW]?|[7-9][A-Z*+]\d{5}[A-W])$/, example: "IE6433435F", isRight: isIrish },
-  IT: { form: /^\d{11}$/, example: "IT00743110157", isRight: (text) => ten(luhn(text.slice(0, 10), 1)) === last(text) },
+  IT: {
+    form: /^\d{11}$/,
+    example: "IT00743110157",
+    isRight: (text) => toTen(luhn(text.slice(0, 10), 1)) === last(text),
+  },
   LT: { form: /^(\d{9}|\d{12})$/, example: "LT119511515", isRight: isLithuanian },
   LU: {
     form: /^\d{8}$/,

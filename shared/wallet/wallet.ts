@@ -45,10 +45,9 @@ const WalletNotice = z.object({
   available: MoneyText.optional().meta({ description: "The part of the balance that is not held." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   threshold: MoneyText.optional().meta({ description: "The threshold that the wallet is below now." }),
-  days: z
-    .int()
-    .optional()
-    .meta({ description: "The number of days from the notice to the payment or the suspension: 7 or 1." }),
+  days: z.int().optional().meta({
+    description: "7 if the payment or the suspension is 2 to 7 days away, 1 if it is tomorrow or today.",
+  }),
   expected_charge: MoneyText.optional().meta({ description: "The amount to pay on `due_on`, at the present usage." }),
   missing: MoneyText.optional().meta({ description: "The amount to top up." }),
   due_on: Day.optional().meta({ description: "The day on which the next invoice has to be paid." }),
@@ -187,7 +186,7 @@ function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,
   { wallet, currency, at: effective_at }: { wallet: Balance; currency: string; at: string },
-): Omit<StoredTransaction, never>[] {
+): StoredTransaction[] {
   if (existed || posting === undefined || !("type" in posting)) return [];
   const entry = entries.find(({ account }) => account === "wallet");
   return [

@@ -95,6 +95,7 @@ function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
         break;
       case "delegation": {
         const authorities = wireRecords(match.rrset);
+        // The flag AA is about the name of the first answer (RFC 1035 §4.1.1). All answers so far are from this zone.
         const isAuthoritative = answers.length > 0;
         return { ...reply, isAuthoritative, authorities, additionals: addressesOf(zone, match.rrset) };
       }

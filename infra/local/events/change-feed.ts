@@ -56,7 +56,7 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
   const { table, file, deliver, now = () => clock().getTime() } = options;
   const kept = await readState(file);
   const delivered = new Map(kept.ids.map((id) => [id, timeOf(id)]));
-  // The clock can be behind the progress if its file was lost.
+  // The stored progress can be later than the clock, if the file of the clock was lost.
   let sweptAtMs = Math.min(kept.swept_at_ms, now());
   let lastSweepAtMs: number | undefined;
   let polledAtMs = 0;

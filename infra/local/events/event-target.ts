@@ -224,7 +224,10 @@ export const eventHandlers: Readonly<Record<string, Handler>> = {
   "workers.send_notices": sendNotices,
 };
 
-/** The types of events that a worker's rule on the deployed bus matches. Empty for a worker with another trigger. */
+/**
+ * The types of events that a worker's rule on the deployed bus matches. Empty for a worker that gets all events, and
+ * for a worker with another trigger.
+ */
 function typesFor(name: string): readonly string[] {
   const source = workers.find((worker) => worker.name === name)?.source;
   return typeof source === "object" && "events" in source && source.events !== "all" ? source.events : [];

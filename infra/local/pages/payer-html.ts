@@ -40,7 +40,7 @@ pre { margin: 0.5rem 0; padding: 0.75rem; background: var(--field); white-space:
 summary { cursor: pointer; color: var(--soft); }
 `;
 
-/** A URL, unless it is no web address, such as a `javascript:` URL. */
+/** Returns an http or https URL unchanged. Returns undefined for any other text, such as a `javascript:` URL. */
 export const webAddress = (url = ""): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
 
 /** A paragraph with a link. Empty without a URL. */

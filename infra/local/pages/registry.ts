@@ -61,15 +61,20 @@ const content = `
 /** The values of a refused form, and the mistakes in its fields by their names. */
 type RefusedForm = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
 
-/** The forms of the page. The refused form has its values again, and tells the mistakes at the fields. */
+/**
+ * The forms of the page. The refused form has its values again, and tells the mistakes at the fields. The refused form
+ * is the form that has all sent fields. Only the form for other registrars sends `elsewhere`.
+ */
 const formsAfter = ({ values, faults }: RefusedForm): string =>
   content.replaceAll(/<form method="post"[^]*?<\/form>/g, (form) => {
     const hasField = (name: string): boolean => form.includes(`name="${name}"`);
-    if (![...values.keys()].every(hasField) || hasField("elsewhere") !== values.has("elsewhere")) return form;
+    const isRefused = [...values.keys()].every(hasField) && hasField("elsewhere") === values.has("elsewhere");
+    if (!isRefused) return form;
     const field = /(<input (type="checkbox" )?name="(\w+)".*?) \/>(.*)/g;
     return form.replaceAll(field, (_, input: string, isCheckbox: string | undefined, name: string, rest: string) => {
       const value = values.get(name) ?? "";
-      const given = value === "" ? "" : isCheckbox ? " checked" : ` value="${escapeHtml(value)}"`;
+      const attribute = isCheckbox ? " checked" : ` value="${escapeHtml(value)}"`;
+      const given = value === "" ? "" : attribute;
       const fault = faults.get(name);
       if (fault === undefined) return `${input}${given} />${rest}`;
       const state = ` aria-invalid="true" aria-describedby="${name}-fault" autofocus`;
@@ -86,7 +91,8 @@ const registryPage = (status: number, message = "", refused?: RefusedForm): Answ
       ${refused ? formsAfter(refused) : content}`,
   );
 
-type Told = { status?: number; message: string; more?: object };
+/** The outcome of a form. `message` is for people. `more` has further members of the JSON answer. */
+type FormOutcome = { status?: number; message: string; more?: object };
 
 /**
  * Answers a form of the registry's page with the page and the result of `act`. A refused form has its values again.
@@ -97,15 +103,16 @@ export async function formAnswer<T>(
   request: LocalRequest,
   schema: z.ZodType<T>,
   fieldsOf: (form: URLSearchParams) => unknown,
-  act: (given: T) => Promise<Told>,
+  act: (given: T) => Promise<FormOutcome>,
 ): Promise<Answer> {
-  const respond = ({ status = 200, message, more }: Told, faults?: RefusedForm["faults"]): Answer => {
+  const respond = ({ status = 200, message, more }: FormOutcome, faults?: RefusedForm["faults"]): Answer => {
     if (isJson(request)) return jsonAnswer(status, { message, ...more });
     if (status < 400 || !faults) return registryPage(status, message);
     return registryPage(status, message, { values: new URLSearchParams(request.body.toString()), faults });
   };
   if (!isOwnForm(request)) return respond({ status: 403, message: foreignForm });
   const { success, data, error } = schema.safeParse(formOrJson(request, fieldsOf));
+  // Without faults in its fields, a form that `act` refuses still has its values again.
   if (success) return respond(await act(data), new Map());
   const faults = new Map(error.issues.map(({ path: [name], message }) => [name, message]));
   return respond({ status: 422, message: z.prettifyError(error) }, faults);
@@ -179,13 +186,13 @@ async function performDelegation(
   return hosts;
 }
 
-async function delegated(given: Delegation, options: Options): Promise<Told> {
+async function applyDelegation(given: Delegation, options: Options): Promise<FormOutcome> {
   const nameservers = await performDelegation(given, options);
   const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
   return { message: `${given.name} is delegated to ${to}.`, more: { name: given.name, nameservers } };
 }
 
-async function registeredElsewhere(given: ElsewhereForm, { table, onDelegated }: Options): Promise<Told> {
+async function applyRegistration(given: ElsewhereForm, { table, onDelegated }: Options): Promise<FormOutcome> {
   const { name, elsewhere: _, ...registration } = given;
   const since = await registerElsewhere(table, name, registration);
   onDelegated();
@@ -208,7 +215,7 @@ async function registeredElsewhere(given: ElsewhereForm, { table, onDelegated }:
 export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
     const name = query.get("name");
-    if (name === undefined || name === null) return registryPage(200);
+    if (name === null) return registryPage(200);
     const { success, data, error } = NewDomainName.safeParse(name);
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     const [nameservers = [], registration = null] = await Promise.all([
@@ -218,12 +225,13 @@ export function registryPaths(options: Options): LocalPath[] {
     return jsonAnswer(200, { name: data, nameservers, registration });
   };
   const change = (request: LocalRequest): Promise<Answer> =>
-    formAnswer(request, RegistryForm, fieldsOf, (given) =>
-      (given.elsewhere ? registeredElsewhere(given, options) : delegated(given, options)).catch((failure: unknown) => ({
+    formAnswer(request, RegistryForm, fieldsOf, (given) => {
+      const outcome = given.elsewhere ? applyRegistration(given, options) : applyDelegation(given, options);
+      return outcome.catch((failure: unknown) => ({
         status: 409,
         message: failure instanceof Error ? failure.message : String(failure),
-      })),
-    );
+      }));
+    });
   return [
     { method: "GET", path: "/_local/registry", handle: show },
     { method: "POST", path: "/_local/registry", handle: change },

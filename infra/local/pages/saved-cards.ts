@@ -82,7 +82,7 @@ async function saveFromForm(request: LocalRequest, settings: PaymentSettings): P
   });
 }
 
-const acts: Record<ReturnAct, string> = {
+const buttonTexts: Record<ReturnAct, string> = {
   refund: "Refund",
   "refund-half": "Refund half",
   "fail-refund": "Let the last refund fail",
@@ -94,7 +94,7 @@ const acts: Record<ReturnAct, string> = {
 async function chargeRow(table: Table, { id, amount, currency, status, created_at }: StoredCharge): Promise<string> {
   const { refunded, dispute } = await readReturns(table, id);
   const buttons = ReturnAct.options.map(
-    (act) => `<button formaction="/_local/payments/${escapeHtml(id)}/${act}">${acts[act]}</button>`,
+    (act) => `<button formaction="/_local/payments/${escapeHtml(id)}/${act}">${buttonTexts[act]}</button>`,
   );
   const facts = [
     created_at.slice(0, 19).replace("T", " "),

@@ -6,10 +6,10 @@ type RequestHeaders = ReadonlyMap<string, string>;
 /** The CORS headers of an answer to an allowed origin. Empty for other origins. */
 function originHeaders(allowOrigins: readonly string[], origin: string | undefined): Record<string, string> {
   if (origin === undefined) return {};
-  const wildcard = allowOrigins.includes("*");
-  if (!wildcard && !allowOrigins.includes(origin)) return {};
+  const isAnyAllowed = allowOrigins.includes("*");
+  if (!isAnyAllowed && !allowOrigins.includes(origin)) return {};
   return {
-    "access-control-allow-origin": wildcard ? "*" : origin,
+    "access-control-allow-origin": isAnyAllowed ? "*" : origin,
     "access-control-expose-headers": corsRules.exposeHeaders.join(","),
   };
 }

@@ -214,8 +214,8 @@ function addForwardingHeaders(headers: Map<string, string>, { sourceIp, port, bo
  */
 function bodyOf(body: Buffer, contentType: string | undefined): { body?: string; isBase64Encoded: boolean } {
   if (body.length === 0) return { isBase64Encoded: false };
-  const text = isText(contentType) && isUtf8(body);
-  return { body: body.toString(text ? "utf8" : "base64"), isBase64Encoded: !text };
+  const isValidText = isText(contentType) && isUtf8(body);
+  return { body: body.toString(isValidText ? "utf8" : "base64"), isBase64Encoded: !isValidText };
 }
 
 /**

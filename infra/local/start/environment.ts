@@ -31,7 +31,10 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
 /** The variables that choose a provider. The local default is the embedded provider. */
 export const providerVariables = ["DNS_PROVIDER", "REGISTRAR", "MAIL_PROVIDER"] as const;
 
-/** Sets the environment variables that a deployed function has. The handlers and the SDK read them. */
+/**
+ * Sets the environment variables that a deployed function has. The handlers and the SDK read these variables. Also
+ * restores the product's clock.
+ */
 export async function setEnvironment(
   engine: Engine,
   issuer: TokenIssuer,

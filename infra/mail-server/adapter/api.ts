@@ -1,8 +1,12 @@
 import type { AdapterSettings } from "./settings.ts";
 
 /**
- * Thrown if the API gives no answer that a mail server can use. The API cannot be reached, it answered 429, 5xx, or 4xx
- * because of a mistake in the adapter, or queued mail may not leave now. The mail server then gets a temporary failure.
+ * Thrown if the adapter has no answer for a mail server:
+ * - the API cannot be reached,
+ * - the API answered with an error: 429, 5xx, or 4xx because of a mistake in the adapter,
+ * - queued mail may not leave now.
+ *
+ * The mail server then gets a temporary failure.
  */
 export class NoAnswer extends Error {}
 

@@ -27,8 +27,8 @@ function notNow(protocol: string): Reply {
 }
 
 /**
- * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and the
- * adapter's own password. The API has already checked the user's password. For SMTP, Postfix gets the name of the
+ * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and
+ * `local_key` as the password. The API has already checked the user's password. For SMTP, Postfix gets the name of the
  * session.
  */
 async function answerLogin({ headers }: IncomingMessage, { api, journal, settings }: Work): Promise<Reply> {
@@ -91,7 +91,7 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const key = dkim && (await api.dkim(dkim.domain));
   if (refusal !== undefined || !key) return { status: 200, body: { refusal: refusal ?? "This domain cannot send." } };
   const at = new Date().toISOString();
-  // Postfix sends mail with the null reverse-path from the shared addresses, because it cannot tell its domain.
+  // Postfix sends mail with the null reverse-path from the shared addresses, because such mail names no sender domain.
   const ipId = sender === "" ? null : route?.dedicated_ip_id;
   const source = ipId === undefined ? {} : { dedicated_ip_id: ipId };
   journal.add("usage", { list: "sent", entry: { mailbox_id, account_id, address, at, recipients, ...source } });

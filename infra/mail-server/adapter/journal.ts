@@ -49,6 +49,8 @@ function readLines(file: string): { lines: string[]; isCut: boolean } {
   return { lines, isCut: lines.length < stored.length };
 }
 
+const removeAll = (files: readonly string[]): void => files.forEach((file) => rmSync(file, { force: true }));
+
 /**
  * The name of the closed file to send next to an endpoint. A file comes before its halves, which a crash can leave
  * beside it.
@@ -78,7 +80,8 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
     if (lines.length === 0) return rmSync(join(folder, name));
     if (lines.length <= mostEntries) {
       const status = await api.report(endpoint, batchOf(id, lines));
-      if (status === 200) return [...halves, join(folder, name)].forEach((file) => rmSync(file, { force: true }));
+      // A crash can have left the halves. They have the same entries as the file.
+      if (status === 200) return removeAll([...halves, join(folder, name)]);
       if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${endpoint}.`);
       if (lines.length <= 1) {
         log(`The API refused an entry of ${endpoint} with ${status}. The entry is kept in ${join(rejected, name)}.`);

@@ -29,7 +29,7 @@ export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(k
  * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared
  * IP addresses.
  */
-const service = ({ route }: Verdict): string | undefined => {
+const serviceOf = ({ route }: Verdict): string | undefined => {
   const [ip] = route.source_ips ?? [];
   if (route.kind === "dedicated" && ip !== undefined) return `ip-${ip.replaceAll(":", "-")}:`;
   if (route.kind === "own_host" && route.relay !== undefined) return `own-host:${nextHop(route.relay)}`;
@@ -54,7 +54,7 @@ const isHere = async (api: Api, domain: string): Promise<boolean> =>
   (await api.recipient(`postmaster@${domain}`)).kind !== "unknown";
 
 /**
- * The most addresses that are looked up for the mail to one address. Postfix itself looks further addresses up. Its
+ * The most addresses that are looked up for the mail to one address. Postfix itself looks up further addresses. Its
  * `virtual_alias_expansion_limit` is 200.
  */
 const mostAddresses = 150;
@@ -166,7 +166,7 @@ function outgoingTables(api: Api, ownDomains: readonly string[]): Record<string,
       const verdict = await verdictOf(api, ownDomains, key);
       const { relay, relay_name: name } = verdict?.route ?? {};
       if (relay !== undefined && name !== undefined) hostNames.set(nextHop(relay), name);
-      return verdict && service(verdict);
+      return verdict && serviceOf(verdict);
     },
     /** The TLS rule for a customer's own host: its certificate must have the host's confirmed name. */
     host_tls: (key) => {

@@ -35,8 +35,8 @@ const sourceOf = (service: string): string | undefined => {
 const dayMs = 86_400_000;
 
 /**
- * The time of a line. Postfix writes the local time without a year. So this is the latest such time that is at most a
- * day after `now`, and at the latest `now`. A text that is no time counts as `now`.
+ * The time of a line. Postfix writes the local time without a year. The year is the latest year in which the time is at
+ * most a day after `now`. A time after `now` counts as `now`, and so does a text that is no time.
  */
 function lineTime(text: string, now: Date): Date {
   const year = now.getFullYear();
@@ -115,9 +115,8 @@ function readPosition(file: string): Position {
  * (logrotate) from its beginning. Does not read the lines that the former log got after the last call.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
-  const stored = readPosition(positionFile);
   const buffer = Buffer.alloc(1_048_576);
-  let position = stored;
+  let position = readPosition(positionFile);
   return (): void => {
     if (!existsSync(log)) return;
     const { ino: inode, size } = statSync(log);

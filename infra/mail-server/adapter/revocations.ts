@@ -54,11 +54,13 @@ const mostDone = 10_000;
 
 /**
  * Returns a function that carries out the revocations since its last call: ends sessions, and deletes the mail of
- * purged mailboxes. If a revocation fails, the function carries out the others, and then rejects. The next call tries
- * the failed revocation again. The function stores its position at the end. So after a crash, some revocations are
- * carried out twice, which is harmless. If the API no longer keeps the revocations since the position, the function
- * ends all IMAP and POP3 sessions, and rejects. The next call begins at the newest revocation, so the mail of mailboxes
- * that were purged in between stays.
+ * purged mailboxes.
+ * - If a revocation fails, the function carries out the others, and then rejects. The next call tries the failed
+ *   revocation again.
+ * - The function stores its position at the end. So after a crash, some revocations are carried out twice, which is
+ *   harmless.
+ * - If the API no longer keeps the revocations since the position, the function ends all IMAP and POP3 sessions, and
+ *   rejects. The next call begins at the newest revocation, so the mail of mailboxes that were purged in between stays.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },

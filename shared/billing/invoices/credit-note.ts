@@ -158,7 +158,7 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
 const creditedBy = (invoice: StoredInvoice, { amount, lines }: Credit): VatRow[] =>
   lines ? rowsOfLines(invoice, lines) : creditedRows(leftOf(invoice), amount ?? grossOf(leftOf(invoice)));
 
-/** The invoice after a credit. */
+/** The invoice after a credit. `lines` are the numbers of the lines that the operator chose. */
 function withCredit(
   invoice: StoredInvoice,
   rows: readonly VatRow[],
@@ -170,11 +170,38 @@ function withCredit(
     const earlier = before.vat[index] ?? { net: 0, amount: 0 };
     return { net: earlier.net + net, amount: earlier.amount + amount };
   });
-  const earlier = invoice.credited === undefined ? [] : invoice.credited.notes;
-  const notes = earlier && { notes: [...earlier, { id, number, date, amount: sum }] };
+  const earlierNotes = invoice.credited === undefined ? [] : invoice.credited.notes;
+  // If an earlier version made the first credit note, the invoice does not list its credit notes.
+  const notes = earlierNotes && { notes: [...earlierNotes, { id, number, date, amount: sum }] };
   return { ...invoice, credited: { lines: [...before.lines, ...lines], vat, ...notes } };
 }
 
+/**
+ * The lines of a credit note: the chosen lines of the invoice, or one line for each credited row of VAT. `rows` are the
+ * amounts to credit by the rows of the invoice, and `kept` are those of them that the credit note has.
+ */
+function linesOfNote(
+  invoice: StoredInvoice,
+  lines: readonly number[] | undefined,
+  rows: readonly VatRow[],
+  kept: readonly VatRow[],
+): Line[] {
+  if (lines === undefined) {
+    return kept.map((row, vat_row) => ({
+      description: `Credit for invoice ${invoice.number}`,
+      quantity: "1",
+      unit_price: row.net,
+      amount: row.net,
+      vat_row,
+    }));
+  }
+  const chosen = lines.flatMap((number) => invoice.lines[number - 1] ?? []);
+  // A row has another index in the credit note than in the invoice, because rows without an amount are left out.
+  const keptIndexes = rows.map((row) => kept.indexOf(row));
+  return chosen.map((line) => ({ ...line, vat_row: keptIndexes[line.vat_row ?? 0] ?? 0 }));
+}
+
+/** A new credit note of the amounts `rows`, one for each row of the invoice's VAT. */
 function newCreditNote(
   { accountId, state, now }: AccountBilling,
   invoice: StoredInvoice,
@@ -185,18 +212,8 @@ function newCreditNote(
   const kept = rows.filter(({ net, amount }) => net + amount > 0);
   const total = grossOf(kept);
   const position = state.credit_notes ?? 0;
-  const credited = kept.map((row, vat_row): Line => ({
-    description: `Credit for invoice ${invoice.number}`,
-    quantity: "1",
-    unit_price: row.net,
-    amount: row.net,
-    vat_row,
-  }));
-  const places = rows.map((row) => kept.indexOf(row));
-  const chosen = (lines ?? []).flatMap((number) => invoice.lines[number - 1] ?? []);
-  const ofLines = chosen.map((line) => ({ ...line, vat_row: places[line.vat_row ?? 0] ?? 0 }));
   const hasVat = invoice.vat !== undefined;
-  const noteLines = lines ? ofLines : credited;
+  const noteLines = linesOfNote(invoice, lines, rows, kept);
   return {
     id: idWithOrdinal(position),
     account_id: accountId,
@@ -237,9 +254,9 @@ export async function planCreditNote(
 ): Promise<ChangePlan<StoredCreditNote>> {
   const pointer = await table.get(operatorKey(accountId, id), NotePointer);
   if (pointer) {
-    const made = await table.get(creditNoteKey(accountId, pointer.id), StoredCreditNote);
-    if (!made || pointer.invoice_id !== invoiceId) throw new Error(`The id ${id} belongs to another credit note.`);
-    return { value: made, writes: [], changes: [] };
+    const known = await table.get(creditNoteKey(accountId, pointer.id), StoredCreditNote);
+    if (!known || pointer.invoice_id !== invoiceId) throw new Error(`The id ${id} belongs to another credit note.`);
+    return { value: known, writes: [], changes: [] };
   }
   const key = invoiceKey(accountId, invoiceId);
   let made: { note: StoredCreditNote; invoice: StoredInvoice } | undefined;

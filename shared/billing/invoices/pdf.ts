@@ -24,7 +24,8 @@ type InvoicePage = {
 
 const left = 56;
 const right = 539;
-const width = right - left;
+/** The width of the table. */
+const contentWidth = right - left;
 const top = 56;
 /** The lower end of the table, above the footer. */
 const bottom = 770;
@@ -153,8 +154,8 @@ function drawRow(page: InvoicePage, cells: readonly string[], y: number, style: 
 function drawTableHead(page: InvoicePage, y: number): number {
   const style = { size: 8.5, font: "bold", color: faint } as const;
   const titles = page.columns.map(({ title }) => title);
-  const height = measure(page, "Amount", width, style) + 2 * padding;
-  page.document.rect(left, y, width, height).fill(shade);
+  const height = measure(page, "Amount", contentWidth, style) + 2 * padding;
+  page.document.rect(left, y, contentWidth, height).fill(shade);
   drawRow(page, titles, y, style);
   return y + height;
 }
@@ -181,7 +182,7 @@ const noteStyle = { size: 8.5, color: faint } as const;
 
 /** The height of everything below the table. */
 function endHeight(page: InvoicePage, invoice: InvoiceDocument): number {
-  const notes = invoice.notes.map((note) => measure(page, note, width, noteStyle) + 3);
+  const notes = invoice.notes.map((note) => measure(page, note, contentWidth, noteStyle) + 3);
   return sumsOf(invoice).length * sumHeight + 24 + notes.reduce((sum, height) => sum + height, 0);
 }
 
@@ -191,7 +192,7 @@ function drawLines(page: InvoicePage, invoice: InvoiceDocument, y: number): void
   const end = endHeight(page, invoice);
   y = drawTableHead(page, y);
   for (const [index, { description, quantity, unitPrice, vat = "", amount }] of lines.entries()) {
-    const rate = page.columns.length > 4 ? [vat] : [];
+    const rate = invoice.vat.length > 0 ? [vat] : [];
     const cells = [description, quantity, unitPrice, ...rate, groupedMoney(amount)];
     const heights = page.columns.map(({ width }, column) => measure(page, cells[column] ?? "", width, {}));
     const height = Math.max(...heights) + 2 * padding;
@@ -215,7 +216,7 @@ function drawLines(page: InvoicePage, invoice: InvoiceDocument, y: number): void
     y += sumHeight;
   }
   y += 8;
-  for (const note of notes) y = write(page, note, { x: left + 8, y, width: width - 16 }, noteStyle) + 3;
+  for (const note of notes) y = write(page, note, { x: left + 8, y, width: contentWidth - 16 }, noteStyle) + 3;
 }
 
 /** Draws the footers. Call this last, because a footer has the number of pages. */

@@ -120,7 +120,7 @@ function costOf({ account, profile, now }: AccountBilling, days: readonly Accrua
  * The estimated cost of the usage of `days` days, in minor units, with VAT. The estimate uses the recorded days of
  * the last week. If there are none, it uses the plan's minimum.
  */
-async function usageOf(table: Reader, book: AccountBilling, today: Day, days: number): Promise<number> {
+async function estimatedCost(table: Reader, book: AccountBilling, today: Day, days: number): Promise<number> {
   const { accountId, account, profile, state } = book;
   const [from, to] = lastWeek(accountId, today);
   const recorded = (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
@@ -136,7 +136,7 @@ export const thresholdOf = async (
   table: Reader,
   book: AccountBilling,
   { low_balance_threshold }: StoredAlerts,
-): Promise<number> => low_balance_threshold ?? (await usageOf(table, book, dayOf(book.now), lowBalanceDays));
+): Promise<number> => low_balance_threshold ?? (await estimatedCost(table, book, dayOf(book.now), lowBalanceDays));
 
 /**
  * The expected charge on the first day of the next month in minor units, if the usage of the account stays the same.
@@ -170,6 +170,12 @@ export const getAlerts = async (
   { table, now }: Pick<Context, "table" | "now">,
 ): Promise<z.input<typeof Alerts>> => alertsView(table, accountId, await readAlerts(table, accountId), now());
 
+/** The new threshold in minor units, or null for the default. If no threshold is given, the present threshold. */
+function newThreshold(given: string | number | null | undefined, present: number | null): number | null {
+  if (given === undefined) return present;
+  return given === null ? null : (minorUnits(given) ?? present);
+}
+
 export function updateAlerts(
   accountId: string,
   { low_balance_threshold: given }: z.output<typeof AlertsUpdate>,
@@ -177,7 +183,7 @@ export function updateAlerts(
 ): Promise<z.input<typeof Alerts>> {
   return commit(async () => {
     const before = await readAlerts(table, accountId);
-    const threshold = given === null ? null : (minorUnits(given ?? "") ?? before.low_balance_threshold);
+    const threshold = newThreshold(given, before.low_balance_threshold);
     const after = { ...before, low_balance_threshold: threshold };
     const value = await alertsView(table, accountId, after, now());
     if (threshold === before.low_balance_threshold) return { value, writes: [], changes: [] };

@@ -140,6 +140,10 @@ export async function askSetupForPage(
   });
 }
 
+/**
+ * Asks about a page for saving a card, and moves or removes the task. Returns false if the page has no task, so that
+ * the caller has to remove the task from the queue.
+ */
 async function runSetupTask(accountId: string, reference: string, context: RechargeContext): Promise<boolean> {
   const { table, now } = context;
   const setup = await readSetup(table, accountId, reference);
@@ -161,6 +165,7 @@ async function runSetupTask(accountId: string, reference: string, context: Recha
   return true;
 }
 
+/** Advances a recharge. Returns false if no such recharge runs, so that the caller has to remove the task. */
 async function runRechargeTask(accountId: string, id: string, context: RechargeContext): Promise<boolean> {
   const recharge = await readRecharge(context.table, accountId, id);
   if (!recharge || isOver(recharge)) return false;

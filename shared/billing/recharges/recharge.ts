@@ -407,7 +407,7 @@ const rechargeWrites = (accountId: string, before: StoredRecharge, after: Stored
   ...moveDue(rechargeQueue, [accountId, `recharge/${before.id}`], before.due_at, after.due_at),
 ];
 
-/** When to ask about a charge again: after half of the recharge's age, but after 2 minutes to 12 hours. */
+/** When to ask about a charge again: after half of the recharge's age, at least 2 minutes and at most 12 hours. */
 const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
   later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
 
@@ -486,7 +486,10 @@ async function planSuccess(
   };
 }
 
-/** Moves the task of a recharge to a later time, because the provider could not be asked about the charge. */
+/**
+ * Moves the task of a recharge to a later time, at most an hour away, because the provider could not be asked about the
+ * charge.
+ */
 export async function postponeRecharge(accountId: string, id: string, { table, now }: WatchContext): Promise<void> {
   await table.commit(async () => {
     const recharge = await readRecharge(table, accountId, id);

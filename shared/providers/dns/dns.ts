@@ -10,7 +10,10 @@ export type ZoneChanged = {
   refused?: readonly { name: string; type: RecordType }[];
 };
 
-/** The members of an SOA that differ from zone to zone. `nameserver` is the first nameserver of the zone. */
+/**
+ * The members of an SOA that differ from zone to zone. `zone` is empty for the root. `nameserver` is the first
+ * nameserver of the zone.
+ */
 export type SoaOwner = { zone: string; nameserver: string; serial: number };
 
 /**

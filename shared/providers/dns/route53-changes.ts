@@ -75,7 +75,10 @@ export const fromRoute53Name = (name: string): string =>
 const limits = { records: 1_000, characters: 32_000 };
 type Weight = typeof limits;
 
-/** The most records and characters of one RRset. An RRset that is put counts twice. */
+/**
+ * The most records and characters of one RRset. Route 53 has its own limit of 400 records for an RRset. An RRset that
+ * is put counts twice, so it can have half of the characters of a request.
+ */
 const most = { records: 400, characters: limits.characters / 2 };
 
 /** An RRset in Route 53's form, without the records that are too long or too many for Route 53. */
@@ -204,6 +207,7 @@ export async function change(
   changes: readonly ZoneChange[],
   soa?: SoaOwner,
 ): Promise<Changed> {
+  // The last change of each RRset counts.
   const last = new Map(
     changes.map((one) => {
       const { type, name } = "put" in one ? one.put : one.remove;
@@ -214,6 +218,7 @@ export async function change(
   const refused = wanted.flatMap(({ rrset, set }) =>
     set.ResourceRecords?.length === rrset.data.length ? [] : [rrset],
   );
+  // An RRset without a record that Route 53 can hold is removed, because an RRset cannot be empty.
   const isEmptied = ({ rrset, set }: (typeof wanted)[number]): boolean =>
     refused.includes(rrset) && set.ResourceRecords?.length === 0;
   const puts = [...wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set])), ...(soa ? [soaSet(soa)] : [])];

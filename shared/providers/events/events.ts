@@ -35,8 +35,10 @@ export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): 
       if (refused.length > 0)
         log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
       failed.push(...refused);
-      // The whole call failed. The remaining calls are not tried, because they would probably fail too.
-      if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
+      if (!outcome.hasFailed) continue;
+      // The remaining calls are not tried, because they would probably fail too.
+      const untried = [...entries.keys()].slice((indexes.at(-1) ?? 0) + 1);
+      return [...failed, ...untried];
     }
     return failed;
   };
@@ -47,10 +49,10 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
 ];
 
 /**
- * The result of one call. `codes` has the error code of each entry, or undefined for a published entry. `isOut`: the
- * call failed as a whole.
+ * The result of one call. `codes` has the error code of each entry, or undefined for a published entry. `hasFailed`
+ * says whether the call failed as a whole.
  */
-type PublishResult = { codes: (string | undefined)[]; isOut: boolean };
+type PublishResult = { codes: (string | undefined)[]; hasFailed: boolean };
 
 async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<PublishResult> {
   try {
@@ -59,10 +61,10 @@ async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]):
     const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );
-    return { codes, isOut: false };
+    return { codes, hasFailed: false };
   } catch (error) {
     const code = error instanceof Error ? error.name : "Unknown";
-    return { codes: entries.map(() => code), isOut: true };
+    return { codes: entries.map(() => code), hasFailed: true };
   }
 }
 

@@ -32,9 +32,9 @@ export function readSmtpUrl(text: string): SmtpServer {
   if (protocol !== "smtp:" && protocol !== "smtps:") throw invalid;
   const host = (hostname ?? "").replaceAll(/^\[|\]$/g, "").toLowerCase();
   const given = Tls.safeParse(searchParams?.get("tls") ?? null);
-  const extra = [...(searchParams?.keys() ?? [])].some((name) => name !== "tls") || hash !== "";
+  const hasExtra = [...(searchParams?.keys() ?? [])].some((name) => name !== "tls") || hash !== "";
   const isSecure = protocol === "smtps:";
-  if (host === "" || !given.success || extra || !["", "/"].includes(pathname ?? "")) throw invalid;
+  if (host === "" || !given.success || hasExtra || !["", "/"].includes(pathname ?? "")) throw invalid;
   if (isSecure && given.data === "off") throw invalid;
   const tls = isSecure ? "implicit" : (given.data ?? (isLoopback(host) ? "off" : "required"));
   const login = { user: decodeURIComponent(username ?? ""), password: decodeURIComponent(password ?? "") };

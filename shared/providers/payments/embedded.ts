@@ -169,6 +169,7 @@ export async function readPayment(table: Table, id: string): Promise<LocalPaymen
   return isPaid ? { id, accountId, amount, currency } : undefined;
 }
 
+/** The status by the outcome. As at Stripe, a payment that is refused later stays `processing`. */
 const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
 
 export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>

@@ -76,10 +76,10 @@ const forged = (): Problem =>
   new Problem("malformed_request", "The webhook has no signature of the payment provider from the last 5 minutes.");
 
 /**
- * Whether the header `stripe-signature` does not have exactly one time, or has a time too far in the future. The SDK
- * refuses old signatures, but accepts signatures from the future, which would stay valid for longer.
+ * Whether the time in the header `stripe-signature` is missing, not unique, or too far in the future. The SDK refuses
+ * old signatures, but accepts signatures from the future, which would stay valid for longer.
  */
-function isAhead(header: string, now: Date): boolean {
+function hasInvalidTime(header: string, now: Date): boolean {
   const times = header.split(",").flatMap((part) => /^t=(\d{1,12})$/.exec(part)?.[1] ?? []);
   return times.length !== 1 || Number(times[0]) - now.getTime() / 1_000 > toleranceSeconds;
 }
@@ -89,7 +89,7 @@ function isAhead(header: string, now: Date): boolean {
  * webhook, because most functions get no webhook.
  */
 async function verified(body: string, header: string, secrets: readonly string[], now: Date): Promise<unknown> {
-  if (isAhead(header, now)) throw forged();
+  if (hasInvalidTime(header, now)) throw forged();
   const { default: Stripe } = await import("stripe");
   for (const secret of secrets) {
     try {

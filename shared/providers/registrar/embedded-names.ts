@@ -68,8 +68,8 @@ const StoredName = z.discriminatedUnion("holder", [
      */
     auto_renew: z.boolean(),
     /**
-     * The end of the registration, without the years of `renewal`. If the registry renews the name every year, this is
-     * the end of one of the years.
+     * The end of the registration, without the years of `renewal`. If `auto_renew` is true, the registration ends at
+     * this time or at a later anniversary of this time.
      */
     expires_at: Timestamp,
     locked: z.boolean().default(true),
@@ -162,7 +162,9 @@ export function operationState(
   return outcome === "failed" ? { id, state: "failed", reason } : { id, state: "succeeded" };
 }
 
+/** How long an operation runs that fails, in milliseconds. */
 const failingMs = 30_000;
+/** How long an operation on a `slow-` name runs, in milliseconds. */
 const slowMs: Record<StoredOperation["kind"], number> = {
   register: 30_000,
   renew: 30_000,
@@ -170,6 +172,7 @@ const slowMs: Record<StoredOperation["kind"], number> = {
   transfer: 5 * dayMs,
   transfer_out: 5 * dayMs,
 };
+/** The names whose operations fail. */
 const failing: Partial<Record<StoredOperation["kind"], RegExp>> = {
   register: /^fails-/,
   renew: /^renewal-fails-/,
@@ -184,11 +187,12 @@ export function newOperation(
   now: Date,
 ): { operation: StoredOperation; write: Write } {
   const fails = failing[kind]?.test(name) ?? false;
+  const runsMs = name.startsWith("slow-") ? slowMs[kind] : 0;
   const isRefused = kind === "transfer" && name.startsWith("transfer-refused-");
   const operation: StoredOperation = {
     id: operationId(name, now, randomBytes(8).toString("hex")),
     kind,
-    settles_at: later(now, fails ? failingMs : name.startsWith("slow-") ? slowMs[kind] : 0),
+    settles_at: later(now, fails ? failingMs : runsMs),
     outcome: fails ? "failed" : "succeeded",
     ...(isRefused ? { reason: "The present registrar refused the transfer." } : {}),
   };

@@ -101,7 +101,7 @@ const refusals: Record<Exclude<Offer["status"], "available" | "unknown">, string
 };
 
 /** Throws when the registry refuses the name, or does not answer. */
-function refuse(name: string, current: NameState): void {
+function requireRegistrable(name: string, current: NameState): void {
   const { status } = offerOf(name, current);
   if (status === "unknown") throw registrarUnavailable();
   if (status !== "available") throw new Refused(refusals[status]);
@@ -118,10 +118,11 @@ async function register(
   const { operation, isNew } = await table.commit(async () => {
     const stored = await getName(table, name);
     const current = stateAt(stored, now);
+    // While the operation runs, a repeat returns this operation. After a lost answer, a repeat always does.
     if (current.status === "running" || (current.status === "ours" && isLost(name))) {
       return { writes: [], value: { operation: current.name.operation, isNew: false } };
     }
-    refuse(name, current);
+    requireRegistrable(name, current);
     const { operation, write } = newOperation(name, "register", now);
     const held = {
       holder: "us",
@@ -143,7 +144,7 @@ async function register(
 type Ours = Extract<NameState, { status: "ours" }>;
 
 /** Throws `Refused` when the registry does not renew the name. */
-function refuseRenewal({ name, years, expiresAt, restore }: Renewing, current: Ours, now: Date): void {
+function requireRenewal({ name, years, expiresAt, restore }: Renewing, current: Ours, now: Date): void {
   const end = current.expiresAt;
   if (name.startsWith("renewal-refused-")) throw new Refused("The registry refuses this renewal.");
   if (end.getUTCFullYear() !== new Date(expiresAt).getUTCFullYear()) {
@@ -166,7 +167,7 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
     if (renewal && operationState(renewal.operation, now).state === "running") {
       return { writes: [], value: { operation: renewal.operation, isNew: false } };
     }
-    refuseRenewal(input, current, now);
+    requireRenewal(input, current, now);
     const { operation, write } = newOperation(name, "renew", now);
     const set = {
       version: version + 1,

@@ -134,7 +134,7 @@ const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/TransferProhibited|\block/i, "locked"],
 ];
 
-const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand the name over.";
+const inAnotherAccount = "The name is in another account of the same registrar, which has to hand the name over.";
 
 /** Whether Route 53 can transfer a name to our AWS account, with its reason for a refusal. */
 async function transferability({ client, sdk }: Domains, name: string, authCode: string): Promise<Transferability> {
@@ -142,7 +142,7 @@ async function transferability({ client, sdk }: Domains, name: string, authCode:
     const command = new sdk.CheckDomainTransferabilityCommand({ DomainName: name, AuthCode: authCode });
     const { Transferability, Message = "" } = await client.send(command);
     const transferable = requireValue(Transferability?.Transferable);
-    if (transferable === "DOMAIN_IN_ANOTHER_ACCOUNT") return { status: "refused", reason: movedBetweenAccounts };
+    if (transferable === "DOMAIN_IN_ANOTHER_ACCOUNT") return { status: "refused", reason: inAnotherAccount };
     if (transferable !== "UNTRANSFERABLE") return { status: transferStatuses[transferable] ?? "unknown" };
     const status = refusalPatterns.find(([pattern]) => pattern.test(Message))?.[1];
     return status ? { status } : { status: "refused", ...(Message === "" ? {} : { reason: sentenceOf(Message) }) };
@@ -219,7 +219,9 @@ function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>
     const forget = (): void => {
       if (known.get(key)?.value === value) known.delete(key);
     };
-    value.then((found) => found ?? forget(), forget);
+    value.then((found) => {
+      if (found === undefined) forget();
+    }, forget);
     return value;
   };
 }

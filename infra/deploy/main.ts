@@ -111,7 +111,9 @@ const wayBack = (stage: string, earlier: string | undefined): string =>
 async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   if (!process.env["SMOKE_TOKEN"])
     throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
-  if (git("status", "--porcelain") !== "")
+  const uncommitted = git("status", "--porcelain");
+  if (uncommitted === undefined) throw new StartProblem("Deploy from a git repository: `git status` failed.");
+  if (uncommitted !== "")
     throw new StartProblem("Commit your changes first. A later deployment can then go back to this commit.");
   const earlier = earlierCommit(stage);
   if (!skipTests) await runScript("test");
@@ -130,9 +132,13 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   } catch (error) {
     throw new StartProblem(`The stage ${stage} is deployed, but: ${reasonOf(error)}\n${wayBack(stage, earlier)}`);
   }
-  if (earlier !== undefined) git("tag", "--force", tagBefore(stage), earlier);
-  git("tag", "--force", tagOf(stage));
-  say(`\nThe stage ${stage} is deployed. The tag ${tagOf(stage)} names its commit.\n${wayBack(stage, earlier)}`);
+  const isTagged =
+    (earlier === undefined || git("tag", "--force", tagBefore(stage), earlier) !== undefined) &&
+    git("tag", "--force", tagOf(stage)) !== undefined;
+  const tagged = isTagged
+    ? `The tag ${tagOf(stage)} names its commit.`
+    : `But git could not set its tags. Set them: git tag -f ${tagOf(stage)}${earlier === undefined ? "" : ` && git tag -f ${tagBefore(stage)} ${earlier}`}`;
+  say(`\nThe stage ${stage} is deployed. ${tagged}\n${wayBack(stage, earlier)}`);
 }
 
 try {

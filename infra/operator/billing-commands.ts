@@ -119,7 +119,9 @@ async function checkLedgers(table: Table, accountId: string | undefined) {
     showProgress(++done, ids.length);
     return checked.problems.map((problem) => `${id}: ${problem}`);
   });
-  const problems = results.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : one.value));
+  const problems = results.flatMap((one, index) =>
+    one.status === "rejected" ? [`${ids[index]}: ${String(one.reason)}`] : one.value,
+  );
   if (problems.length > 0) throw new Error(`The ledger has errors, or cannot be read:\n${problems.join("\n")}`);
   return { accounts: ids.length, unsettled };
 }

@@ -21,18 +21,18 @@ export async function tellProduct(body: string): Promise<Answer> {
 }
 
 /**
- * Saves a test card on the provider's page, and sends no webhook. Returns the body of the webhook, and the checkout
- * token.
+ * Saves a test card on the provider's page, and sends no webhook. Returns the body of the webhook, the checkout token,
+ * and the provider's id of the page.
  */
 export async function enterCard(
   account: Account,
   kind: keyof typeof testCards = "works",
-): Promise<{ webhook: string; token: string }> {
+): Promise<{ webhook: string; token: string; setupId: string }> {
   const { body } = await billing(account, "POST", "payment-method-session", {});
   const card = { number: testCards[kind].number, exp_month: 12, exp_year: 2099 };
   const setup = await saveCard(testTable(), body.hosted_page.id, card, new Date());
   if (!setup) throw new Error("The card was not saved.");
-  return { webhook: savedEventBody(setup, new Date()), token: body.checkout_token };
+  return { webhook: savedEventBody(setup, new Date()), token: body.checkout_token, setupId: setup.id };
 }
 
 /** Saves a test card for an account, and sends the provider's webhook. */

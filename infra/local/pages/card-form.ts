@@ -25,9 +25,11 @@ export const cardValues = (form: URLSearchParams): CardValues => ({
   cvc: form.get("cvc") ?? "",
 });
 
+export const cardExpired: CardFault = { field: "expiry", message: "Your card has expired." };
 const cardDeclined: CardFault = { field: undefined, message: "Your card was declined. Try another card." };
 
-const isPast = (expiry: string, now: Date): boolean => {
+/** Whether a card with this month and year, such as 12/34, has expired. */
+export const isPast = (expiry: string, now: Date): boolean => {
   const [month = 0, year = 0] = expiry.split("/").map(Number);
   return Date.UTC(2000 + (year % 100), month, 1) <= now.getTime();
 };
@@ -45,8 +47,8 @@ export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works
   if (!/^(?:0?[1-9]|1[0-2])\/(?:\d\d)?\d\d$/.test(date)) {
     return { field: "expiry", message: "Write the month and the year, such as 12/34." };
   }
-  if (known.outcome === "expired" || isPast(date, now)) return { field: "expiry", message: "Your card has expired." };
-  if (!/^\d{3,4}$/.test(cvc.trim())) return { field: "cvc", message: "The security code has three digits." };
+  if (known.outcome === "expired" || isPast(date, now)) return cardExpired;
+  if (!/^\d{3,4}$/.test(cvc.trim())) return { field: "cvc", message: "The security code has three or four digits." };
   return known.outcome === "declined" ? cardDeclined : known.outcome;
 }
 

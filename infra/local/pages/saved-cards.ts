@@ -20,7 +20,16 @@ import type { Table } from "../../../shared/table/table.ts";
 import { seller } from "../../../shared/wallet/catalogue.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { type CardFault, type CardValues, cardForm, cardTable, cardValues, emptyCard } from "./card-form.ts";
+import {
+  type CardFault,
+  type CardValues,
+  cardExpired,
+  cardForm,
+  cardTable,
+  cardValues,
+  emptyCard,
+  isPast,
+} from "./card-form.ts";
 import { postWebhook, type PaymentSettings } from "./checkout.ts";
 import { isOwnForm, refuseForeignForm, wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
@@ -70,6 +79,7 @@ async function saveFromForm(request: LocalRequest, settings: PaymentSettings): P
     const entered = EnteredCard.safeParse({ number: values.number, exp_month: month, exp_year: `20${year ?? ""}` });
     const expiryFault: CardFault = { field: "expiry", message: "Write the month and the year, such as 12/34." };
     if (!entered.success) return setupPage(setup, { status: 422, card: { values, fault: expiryFault } });
+    if (isPast(values.expiry, now())) return setupPage(setup, { status: 422, card: { values, fault: cardExpired } });
     const saved = await saveCard(table, setup.id, entered.data, now());
     const numberFault: CardFault = {
       field: "number",

@@ -25,9 +25,11 @@ const Authorization = z.object({
 });
 type Authorization = z.output<typeof Authorization>;
 
-const Chosen = z.object({
-  sub: z.string().optional(),
-  email: MailAddress.optional(),
+/** The fields of a person of the demo. */
+const BySub = z.object({ sub: z.string() });
+/** The fields of anybody else. */
+const ByAddress = z.object({
+  email: MailAddress,
   given_name: z.string().trim().max(100).optional(),
   family_name: z.string().trim().max(100).optional(),
 });
@@ -110,17 +112,25 @@ const tokenError = (error: string, error_description: string): Answer =>
 type Codes = Map<string, Pending>;
 type People = () => readonly Person[];
 
+/** The chosen person. Undefined if no person of the demo has the given `sub`. */
+function personOf(chosen: z.output<typeof BySub | typeof ByAddress>, people: readonly Person[]): Person | undefined {
+  if ("sub" in chosen) return people.find(({ sub }) => sub === chosen.sub);
+  const { email } = chosen;
+  const known = people.find((one) => one.email?.toLowerCase() === email);
+  return known ?? { sub: idOfWords(issuerUrl, email), ...chosen };
+}
+
 /** Issues a code for the person in the form, and redirects to the client with this code. */
 function authorize(request: LocalRequest, codes: Codes, people: People): Answer {
   if (!isOwnForm(request)) return refuseForeignForm();
   const fields = fieldsOf(new URLSearchParams(request.body.toString()));
   const asked = Authorization.safeParse(fields);
-  const chosen = Chosen.safeParse(fields);
+  const chosen = (fields["sub"] === undefined ? ByAddress : BySub).safeParse(fields);
   if (!asked.success) return badRequest(asked.error);
   if (!chosen.success) return badRequest(chosen.error);
-  const { sub, email = "", given_name, family_name } = chosen.data;
-  const known = people().find((one) => (sub === undefined ? one.email?.toLowerCase() === email : one.sub === sub));
-  const person = known ?? { sub: idOfWords(issuerUrl, email), email, given_name, family_name };
+  const person = personOf(chosen.data, people());
+  if (!person)
+    return htmlAnswer(400, "This sign-in cannot begin", "<p>No person of the demo has this <code>sub</code>.</p>");
   const code = randomBytes(16).toString("base64url");
   codes.set(code, { person, asked: asked.data, until: Date.now() + codeMs });
   const location = new URL(asked.data.redirect_uri);

@@ -80,6 +80,10 @@ function checkMailServer({ MAIL_PROVIDER, SMTP_URL, SMTP_URL_SECRET_NAME }: Sour
   }
 }
 
+/** The message of an issue, with its place in the value. */
+const placed = ({ message, path }: z.core.$ZodIssue): string =>
+  path.length === 0 ? message : `${message} (${path.join(".")})`;
+
 function checkVat(text = ""): void {
   if (text === "") return;
   let settings: unknown;
@@ -89,7 +93,7 @@ function checkVat(text = ""): void {
     throw new StartProblem("VAT is not valid: Not JSON.");
   }
   const [issue] = VatSettings.safeParse(settings).error?.issues ?? [];
-  if (issue !== undefined) throw new StartProblem(`VAT is not valid: ${issue.message} (${issue.path.join(".")}).`);
+  if (issue !== undefined) throw new StartProblem(`VAT is not valid: ${placed(issue)}.`);
 }
 
 function checkPrices(text = "[]"): void {
@@ -100,9 +104,7 @@ function checkPrices(text = "[]"): void {
     throw new StartProblem("PLAN_PRICES is not valid: Not JSON.");
   }
   const [issue] = PriceLists.safeParse(lists).error?.issues ?? [];
-  if (issue !== undefined) {
-    throw new StartProblem(`PLAN_PRICES is not valid: ${issue.message} (${issue.path.join(".")}).`);
-  }
+  if (issue !== undefined) throw new StartProblem(`PLAN_PRICES is not valid: ${placed(issue)}.`);
 }
 
 /** Checks that VAT has an exchange rate for each currency in PLAN_PRICES. Both variables must be valid. */

@@ -179,10 +179,11 @@ function sumsOf({ vat, total, prepaid, title, lines }: InvoiceDocument): Sum[] {
 
 const sumHeight = 20;
 const noteStyle = { size: 8.5, color: faint } as const;
+const noteWidth = contentWidth - 16;
 
 /** The height of everything below the table. */
 function endHeight(page: InvoicePage, invoice: InvoiceDocument): number {
-  const notes = invoice.notes.map((note) => measure(page, note, contentWidth, noteStyle) + 3);
+  const notes = invoice.notes.map((note) => measure(page, note, noteWidth, noteStyle) + 3);
   return sumsOf(invoice).length * sumHeight + 24 + notes.reduce((sum, height) => sum + height, 0);
 }
 
@@ -216,7 +217,7 @@ function drawLines(page: InvoicePage, invoice: InvoiceDocument, y: number): void
     y += sumHeight;
   }
   y += 8;
-  for (const note of notes) y = write(page, note, { x: left + 8, y, width: contentWidth - 16 }, noteStyle) + 3;
+  for (const note of notes) y = write(page, note, { x: left + 8, y, width: noteWidth }, noteStyle) + 3;
 }
 
 /** Draws the footers. Call this last, because a footer has the number of pages. */

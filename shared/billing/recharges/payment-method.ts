@@ -212,8 +212,9 @@ export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: str
 ];
 
 /**
- * Plans the result of a page for saving a card, as the provider reports it. A page is settled once. Returns the id of
- * the replaced card. The provider no longer needs to keep that card.
+ * Plans the result of a page for saving a card, as the provider reports it. A page is settled once. A card from a page
+ * that was opened before the page of the stored card is not stored. Returns the id of the card that the provider no
+ * longer needs to keep: the replaced card, or the card that is not stored.
  */
 export async function planSetup(
   table: Reader,
@@ -223,9 +224,11 @@ export async function planSetup(
   const setup = await readSetup(table, accountId, reference);
   if (!setup || setup.session_id !== id || setup.status !== "pending" || status === "open")
     return { value: undefined, writes: [], changes: [] };
+  const method = await readMethod(table, accountId);
+  const isNewest = (method?.card?.reference ?? "") < reference;
   const after: StoredSetup = {
     ...setup,
-    status: card ? "saved" : "expired",
+    status: card && isNewest ? "saved" : "expired",
     due_at: null,
     version: setup.version + 1,
   };
@@ -233,9 +236,10 @@ export async function planSetup(
     { put: { ...setupKey(accountId, reference), ...after }, if: { version: setup.version } },
     ...moveDue(rechargeQueue, [accountId, `setup/${reference}`], setup.due_at, null),
   ];
-  const method = await readMethod(table, accountId);
-  const isNewest = (method?.card?.reference ?? "") < reference;
-  if (!card || !isNewest) return { value: undefined, writes, changes: [], housekeeping: true };
+  if (!card || !isNewest) {
+    const unused = card && card.id !== method?.card?.id ? card.id : undefined;
+    return { value: unused, writes, changes: [], housekeeping: true };
+  }
   const saved = { ...methodOf(card, reference, now), version: (method?.version ?? 0) + 1 };
   const replaced = method?.card?.id === card.id ? undefined : method?.card?.id;
   return {

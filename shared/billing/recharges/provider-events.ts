@@ -53,12 +53,13 @@ const committer = (accountId: string, requestId: string, { table, now }: Pick<Re
 
 /**
  * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes that
- * card at the provider. If a recharge still charges the earlier card, the end of the recharge removes the card.
+ * card at the provider. If a recharge still charges the earlier card, the end of the recharge removes the card. A card
+ * from a page that was opened earlier than the page of the stored card is only removed at the provider.
  */
 async function settleCardSetup(state: CardSetupState, context: RechargeContext): Promise<string> {
   const { table, now, log, payments } = context;
   const { accountId } = state;
-  const { isSaved, replaced } = await committer(
+  const { isSaved, unneeded } = await committer(
     accountId,
     `setup/${state.reference}`,
     context,
@@ -73,14 +74,14 @@ async function settleCardSetup(state: CardSetupState, context: RechargeContext):
         : unchangedSettings(accountId, settings);
     return {
       ...planned,
-      value: { isSaved, replaced: planned.value },
+      value: { isSaved, unneeded: planned.value },
       writes: [...planned.writes, ...(isSaved ? [settingsGuard] : [])],
     };
   });
-  // No recharge can begin with the replaced card any more.
-  if (replaced !== undefined && !(await isCharging(table, accountId, replaced, now()))) {
-    await payments.removeCard(replaced).catch((error: unknown) => {
-      log.info("a replaced card is still with the provider", { account_id: accountId, reason: String(error) });
+  // No recharge can begin with this card any more.
+  if (unneeded !== undefined && !(await isCharging(table, accountId, unneeded, now()))) {
+    await payments.removeCard(unneeded).catch((error: unknown) => {
+      log.info("an unneeded card is still with the provider", { account_id: accountId, reason: String(error) });
     });
   }
   return isSaved ? "handled" : "known";

@@ -18,13 +18,16 @@ export type Files = {
 /** `expiresInSeconds` is from one second up to a week, the longest time that S3 allows. */
 type DownloadOptions = { filename: string; expiresInSeconds: number; now: Date };
 
-const contentTypes: Record<string, string> = { pdf: "application/pdf", csv: "text/csv; charset=utf-8" };
+const contentTypes = new Map([
+  ["pdf", "application/pdf"],
+  ["csv", "text/csv; charset=utf-8"],
+]);
 
 /** The content type of a key, by its ending; undefined for an invalid key. */
 export function contentTypeOf(key: string): string | undefined {
   // No name begins with a dot, so no key leads out of the folder.
   const [, ending = ""] = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\.([a-z]+)$/.exec(key) ?? [];
-  return key.length <= 512 ? contentTypes[ending] : undefined;
+  return key.length <= 512 ? contentTypes.get(ending) : undefined;
 }
 
 /** Percent-encodes every byte that is not in RFC 8187's `attr-char`. */

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 
+import { cardSetup } from "../../../../shared/providers/payments/embedded-cards.ts";
 import { billing } from "../../../support/billing.ts";
+import { request } from "../../../support/request.ts";
 import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
-import { newAccount } from "../../../support/world.ts";
+import { newAccount, testTable } from "../../../support/world.ts";
 
 test("shows null without a card, and a saved card without its full number", async () => {
   const account = await newAccount();
@@ -18,12 +20,16 @@ test("shows null without a card, and a saved card without its full number", asyn
   });
 });
 
-test("shows the card of the page that was opened last, whichever card is reported first", async () => {
+test("shows the card of the page that was opened last, and the provider keeps no other card", async () => {
   const account = await newAccount();
   const first = await enterCard(account, "works");
   const second = await enterCard(account, "confirm");
   await tellProduct(second.webhook);
+  expect((await cardSetup(testTable(), first.setupId, new Date())).card?.last4).toBe("4242");
   await tellProduct(first.webhook);
+  expect((await cardSetup(testTable(), first.setupId, new Date())).card).toBeUndefined();
+  const result = `/v1/public/accounts/${account.id}/billing/checkout/result?checkout_token=${first.token}`;
+  expect((await request("GET", result)).body).toMatchObject({ status: "expired" });
   await tellProduct(second.webhook);
   const { body } = await billing(account, "GET", "payment-method");
   expect(body.payment_method.last4).toBe("3184");

@@ -29,6 +29,7 @@ test("the page saves a card and tells the product, and shows a fault beside a wr
   const enter = (body: string) => sendRequest(port, { method: "POST", path, headers: form, body });
   expect((await enter("number=4111&expiry=12%2F99&cvc=123")).body).toContain("number-fault");
   expect((await enter("number=4242424242424242&expiry=soon&cvc=123")).body).toContain("expiry-fault");
+  expect((await enter("number=4242424242424242&expiry=01%2F20&cvc=123")).body).toContain("Your card has expired.");
   const saved = await enter("number=4242+4242+4242+4242&expiry=12%2F99&cvc=123");
   expect([saved.status, saved.body.includes("Your card is saved")]).toEqual([200, true]);
   const { body } = await billing(account, "GET", "payment-method");

@@ -120,6 +120,14 @@ describe("refused requests", () => {
     expect((await call(opened(), "POST", "/_local/authorize", { ...asked, ...changed, sub: "o" })).status).toBe(400);
   });
 
+  test.each([
+    ["without a person", {}],
+    ["of a person who is not in the demo", { sub: "nobody" }],
+    ["with something that is no address", { email: "ada" }],
+  ])("a form %s", async (_, person) => {
+    expect((await call(opened(), "POST", "/_local/authorize", { ...asked, ...person })).status).toBe(400);
+  });
+
   test("a form from another site", async () => {
     const { status } = await call(opened(), "POST", "/_local/authorize", { ...asked, sub: "o" }, "cross-site");
     expect(status).toBe(403);

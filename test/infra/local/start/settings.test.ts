@@ -43,6 +43,8 @@ test.each([
   [{ LOG_FORMAT: "" }, 'LOG_FORMAT is "". It must be json or text.'],
   [{ WEBHOOK_LOOPBACK: "yes" }, 'WEBHOOK_LOOPBACK is "yes". It must be allow or deny.'],
   [{ MAIL_SECRET: "hunter2" }, "MAIL_SECRET is too short. It must have 16 characters or more."],
+  [{ VAT: "[]" }, "VAT is not valid: Invalid input: expected object, received array."],
+  [{ PLAN_PRICES: "{}" }, "PLAN_PRICES is not valid: Invalid input: expected array, received object."],
   [{ READ_ONLY: "yes" }, "READ_ONLY is not valid: Write the reason"],
   [{ PUBLIC_URL: "here" }, "PUBLIC_URL is not valid: Invalid URL."],
   [{ NS_ZONE: "" }, "NS_ZONE is empty"],

@@ -59,8 +59,8 @@ const mostDone = 10_000;
  *   revocation again.
  * - The function stores its position at the end. So after a crash, some revocations are carried out twice, which is
  *   harmless.
- * - If the API no longer keeps the revocations since the position, the function ends all IMAP and POP3 sessions, and
- *   rejects. The next call begins at the newest revocation, so the mail of mailboxes that were purged in between stays.
+ * - If the API no longer keeps the revocations since the position, the function ends all sessions, and rejects. The next
+ *   call begins at the newest revocation, so the mail of mailboxes that were purged in between stays.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },
@@ -83,8 +83,9 @@ export function openRevocations(
     if (done.size > mostDone && oldest !== undefined) done.delete(oldest);
   };
 
-  /** Ends all IMAP and POP3 sessions and deletes the position, because revocations may have been lost. */
+  /** Ends all sessions and deletes the position, because revocations may have been lost. */
   const beginAnew = async (): Promise<void> => {
+    sessions.revokeAll(Date.now());
     await kick("*", settings);
     rmSync(file);
   };

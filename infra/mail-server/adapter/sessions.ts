@@ -31,6 +31,8 @@ const most = 100_000;
 export function openSessions(openedAt = Date.now()) {
   /** The time of the last revocation, by the id of a mailbox or an account. */
   const revoked = new Map<string, number>();
+  /** All sessions that began before this time have ended. */
+  let oldestLogin = openedAt;
   return {
     /** Notes that the mailbox or account with this id was revoked at a time, in milliseconds since 1970. */
     revoke: (id: string, at: number): void => {
@@ -40,9 +42,13 @@ export function openSessions(openedAt = Date.now()) {
       const [oldest] = revoked.keys();
       if (revoked.size > most && oldest !== undefined) revoked.delete(oldest);
     },
-    /** Whether the mailbox or its account was revoked, or the adapter was started, after the session began. */
+    /** Ends all sessions that began before a time, in milliseconds since 1970. */
+    revokeAll: (at: number): void => {
+      oldestLogin = Math.max(at, oldestLogin);
+    },
+    /** Whether the mailbox, its account or all sessions were revoked, or the adapter was started, after the login. */
     isRevoked: ({ mailbox, account, loggedInAt }: Session): boolean =>
-      loggedInAt < openedAt || [mailbox, account].some((id) => (revoked.get(id) ?? 0) >= loggedInAt),
+      loggedInAt < oldestLogin || [mailbox, account].some((id) => (revoked.get(id) ?? 0) >= loggedInAt),
   };
 }
 

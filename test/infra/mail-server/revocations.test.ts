@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { linkSync, readFileSync, statSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
@@ -63,7 +63,7 @@ async function scene() {
     const session = { login: "ada@example.com", mailbox, account, loggedInAt: at.getTime() - 1 };
     return { user: `${mailbox}@${account}`, isEnded: () => sessions.isRevoked(session) };
   };
-  return { broken, kicked, carryOut, pause, file: join(state, "revocations") };
+  return { broken, kicked, carryOut, pause, sessions, file: join(state, "revocations") };
 }
 
 test("the position is replaced as a whole, so no crash leaves a part of it", async () => {
@@ -86,4 +86,18 @@ test("a revocation that fails is tried again, and the revocations after it are c
   broken.clear();
   await carryOut();
   expect([times(first.user), times(second.user)]).toEqual([1, 1]);
+});
+
+test("if the API no longer keeps the revocations since the position, all sessions end, and the next run begins anew", async () => {
+  const { kicked, carryOut, sessions, file } = await scene();
+  const session = { login: "ada@example.com", mailbox: randomUUID(), account: randomUUID() };
+  const loggedInAt = Date.now() - 1;
+  writeFileSync(file, "2020-01-01T00:00:00.000Z");
+  expect(sessions.isRevoked({ ...session, loggedInAt })).toBe(false);
+  await expect(carryOut()).rejects.toThrow("The API answered 422 to revocations.");
+  expect([kicked, existsSync(file)]).toEqual([["*"], false]);
+  expect(sessions.isRevoked({ ...session, loggedInAt })).toBe(true);
+  expect(sessions.isRevoked({ ...session, loggedInAt: Date.now() + 1 })).toBe(false);
+  await carryOut();
+  expect(existsSync(file)).toBe(true);
 });

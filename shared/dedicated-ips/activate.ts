@@ -5,7 +5,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { ipUpdate, ipChange, ipAuthor } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
-import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
+import { type IpVerb, type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { addressTaken, holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
 
 /**
@@ -20,6 +20,12 @@ export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
     failures: 0,
     due_at: inAboutADay(now),
   }) as const;
+
+/** The verb of the change to record when a host that has this status passes its check. */
+export function activationVerb({ status }: Pick<StoredIp, "status">): IpVerb {
+  if (status === "degraded") return "recovered";
+  return status === "active" ? "updated" : "activated";
+}
 
 /** Plans a host's firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder. */
 export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]> {

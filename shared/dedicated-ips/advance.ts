@@ -8,7 +8,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
+import { activationVerb, planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
 import { ipUpdate, ipChange, retryOnConflict, systemContext, type ChangedMembers, type IpContext } from "./change.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue, ipKind } from "./dedicated-ip.ts";
@@ -141,8 +141,8 @@ async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): 
   try {
     await takeFromRivals(ip, check, systemContext(context, ip.account_id));
     const members = passedCheck(check, context.now());
-    const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? undefined : "activated";
-    await storeResult(ip, { members, moreWrites: (current) => planFirmHold(context.table, current), verb }, context);
+    const moreWrites = (current: StoredIp) => planFirmHold(context.table, current);
+    await storeResult(ip, { members, moreWrites, verb: activationVerb(ip) }, context);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "ip_taken") throw error;
     await awaitProof(ip, { ...check, message: error.message }, context);

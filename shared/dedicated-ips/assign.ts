@@ -179,7 +179,7 @@ async function moveAll(
 }
 
 /** Settles the moved domains, a few in each transaction (`planBatch`). The last transaction stores the answer. */
-async function finishOperation({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpWithDomains> {
+async function finishOperation(operation: StoredOperation, context: Context): Promise<DedicatedIpWithDomains> {
   const { table, commit, now } = context;
   for (;;) {
     const detail = await commit(async () => {

@@ -5,7 +5,7 @@ import { later } from "../core/time.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
 import type { Secrets } from "../providers/secrets/secrets.ts";
-import { planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
+import { activationVerb, planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
 import { ipUpdate, ipChange } from "./change.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { DedicatedIp, ipById, newRelayPassword, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
@@ -131,11 +131,10 @@ async function issueKey(
 async function planActivated(ip: StoredIp, check: DnsCheck, context: Context) {
   const { table, now } = context;
   const { after, writes } = ipUpdate(ip, { ...passedCheck(check, now()), updated_at: now().toISOString() });
-  const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
   return {
     value: ipViewFor(after, context),
     writes: [...writes, ...(await planFirmHold(table, ip))],
-    changes: [ipChange(verb, ip, after)],
+    changes: [ipChange(activationVerb(ip), ip, after)],
   };
 }
 

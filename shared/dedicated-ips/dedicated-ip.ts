@@ -174,7 +174,7 @@ export const ipKind = defineKind({
   ],
   view: DedicatedIp,
   own: DedicatedIp.omit({ domain_count: true, updated_at: true }),
-  // Whoever may see the dedicated IPs gets the events, also without the right to see the domains.
+  // A caller who may see the dedicated IPs gets the events, even if the caller may not see the domains.
   redact: (view) => ({ ...view, domain_count: null }),
   seenWith: "ip.view",
 });

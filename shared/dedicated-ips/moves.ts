@@ -43,7 +43,11 @@ export async function readDomainIndexes(
   );
   const unknown = domains.flatMap((domain, index) => (domain ? [] : [index]));
   if (unknown.length > 0) throw unknownDomains(unknown);
-  return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
+  const indexes = new Map<string, number>();
+  for (const [index, domain] of domains.entries()) {
+    if (domain && !indexes.has(domain.id)) indexes.set(domain.id, index);
+  }
+  return indexes;
 }
 
 /**

@@ -41,7 +41,8 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedSt
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),
     ...releases,
-    // An IP that was never ready costs nothing, so it must not make the mailboxes of its day free.
+    // On the plan `per_dedicated_ip`, mailboxes are free on a day with a managed IP. An IP that was never ready costs
+    // nothing, so it must not make mailboxes free.
     ...(type === "managed" && ip.paid_until !== undefined ? [pastIpWrite(account_id, ip, now)] : []),
     ...(due_at === null ? [] : [{ delete: dueKey(ipQueue, [account_id, id], due_at) }]),
   ];

@@ -155,7 +155,7 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
  *   failing webhook. If the webhook has many events, each delivery is tried too rarely to reach its last attempt in
  *   that time. Failures from before the webhook was enabled do not count.
  */
-function isOverdue(
+function failsTooLong(
   { status, created_at }: StoredDelivery,
   { failing_since, last_success_at = "" }: z.output<typeof StoredOutcome>,
   webhook: StoredWebhook,
@@ -179,7 +179,7 @@ function unchangedOutcome(
 
 /**
  * The writes and the change that disable the webhook of a delivery after an attempt: as `gone` if the receiver answered
- * 410, and as `failing` as `isOverdue` says. None if the attempt does not disable the webhook, or the receiver has
+ * 410, and as `failing` as `failsTooLong` says. None if the attempt does not disable the webhook, or the receiver has
  * accepted the delivery.
  */
 export async function planDisabling(
@@ -193,7 +193,7 @@ export async function planDisabling(
     readOutcome(table, delivery),
     findWebhook(table, delivery.account_id, delivery.webhook_id),
   ]);
-  const isDisabling = isGone(last) || (old && isOverdue(delivery, outcome, old, now));
+  const isDisabling = isGone(last) || (old && failsTooLong(delivery, outcome, old, now));
   if (old?.status !== "active" || !isDisabling) return { writes: [], changes: [] };
   const at = now.toISOString();
   const disabled: StoredWebhook = {

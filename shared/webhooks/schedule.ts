@@ -39,13 +39,12 @@ const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GM
  */
 export function readRetryAfterSeconds(value: string | undefined, now: Date): number | undefined {
   const text = value?.trim() ?? "";
-  const seconds = /^\d+$/.test(text)
-    ? Number(text)
-    : httpDate.test(text)
-      ? Math.ceil((Date.parse(text) - now.getTime()) / 1_000)
-      : Number.NaN;
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), longestRetryAfterSeconds);
+  if (/^\d+$/.test(text)) return withinADay(Number(text));
+  const atMs = httpDate.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(atMs) ? undefined : withinADay(Math.ceil((atMs - now.getTime()) / 1_000));
 }
+
+const withinADay = (seconds: number): number => Math.min(Math.max(seconds, 0), longestRetryAfterSeconds);
 
 /** The queue of due deliveries; the account, the webhook and the delivery identify a task. */
 export const webhookQueue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };

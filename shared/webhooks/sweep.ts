@@ -14,7 +14,10 @@ type AttemptOutcome = DeliverResult | "stale" | "error";
  */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The default of `limit`: a run of 40 seconds tries about a hundred deliveries a second. */
+/**
+ * The default of `limit`: a run of 40 seconds tries about a hundred deliveries a second. A run also takes at most this
+ * many due deliveries of a webhook from each shard of the queue.
+ */
 const runLimit = 4_000;
 
 /** A failing webhook is probed with this many deliveries before its other deliveries are tried. */

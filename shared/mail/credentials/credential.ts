@@ -49,7 +49,10 @@ export const Credential = z
   });
 export type Credential = z.output<typeof Credential>;
 
-/** A master password that an earlier version stored has no such members. It is active and never expires. */
+/**
+ * Whether a master password is switched on, and when it expires. Earlier versions did not store these members: their
+ * master passwords are switched on and never expire.
+ */
 const validity = { expires_at: z.string().nullable().default(null), active: z.boolean().default(true) };
 
 export const StoredCredential = Credential.extend({ ...validity, version: z.int() });

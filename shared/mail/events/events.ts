@@ -152,15 +152,14 @@ const nameOf = ({ type, status }: MailEvent): CountName =>
 
 const longestDetail = 500;
 
-/** A server's words as text for people: in one line, without invisible characters, and not too long. */
-const detailOf = (text: string | undefined): string | null =>
-  text === undefined
-    ? null
-    : text
-        .replaceAll(/[\p{C}\p{Z}]+/gu, " ")
-        .trim()
-        .slice(0, longestDetail)
-        .toWellFormed() || null;
+/**
+ * A server's words as text for people: in one line, without invisible characters, and not too long. Null if no text
+ * remains.
+ */
+function detailOf(words = ""): string | null {
+  const text = words.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim();
+  return text.slice(0, longestDetail).toWellFormed() || null;
+}
 
 function additionOf({ recipient, status, diagnostic }: MailEvent, name: CountName): Addition | undefined {
   const email = SuppressedEmail.safeParse(readRecipient(recipient)).data;

@@ -104,7 +104,10 @@ export function readFieldGroups(text: string): Fields[] {
       values = undefined;
     } else {
       if (++count > mostFields) return groups;
-      if (!group) groups.push((group = new Map()));
+      if (!group) {
+        group = new Map();
+        groups.push(group);
+      }
       values = group.get(name.toLowerCase()) ?? [];
       values.push(value.trim());
       group.set(name.toLowerCase(), values);

@@ -48,12 +48,13 @@ function agreed(accountId: string, { rule: before, target }: Waiting, now: Date)
 /** A rule, and its target that waits for the agreement of the recipient. */
 type Waiting = { rule: StoredRule; target: Target };
 
+/** An agreement to store: where its proof is, how to check the proof, and what to answer. */
 type Proved<T> = {
   accountId: string;
   ruleId: string;
   /** The slot of the recipient in the rule. */
   slot: number;
-  isProof: (proof: StoredProof, now: Date) => boolean;
+  isValid: (proof: StoredProof, now: Date) => boolean;
   /** Makes the error for a proof that is not valid. */
   lost: () => Error;
   /** Makes the answer from the rule and the recipient's address. */
@@ -108,7 +109,7 @@ async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Prom
  * error of `lost` if the proof is not valid.
  */
 async function readProof<T>(
-  { accountId, ruleId, slot, isProof, lost }: Proved<T>,
+  { accountId, ruleId, slot, isValid, lost }: Proved<T>,
   ids: readonly string[],
   { table, now }: Pick<Context, "table" | "now">,
 ): Promise<{ proof: StoredProof; waiting: Waiting[] }> {
@@ -116,7 +117,7 @@ async function readProof<T>(
     getProof(table, accountId, ruleId, slot),
     ...ids.map((id) => scopedById(rules, table, accountId, id)),
   ]);
-  if (!proof || !isProof(proof, now())) throw lost();
+  if (!proof || !isValid(proof, now())) throw lost();
   const waiting = found.flatMap((rule): Waiting[] => {
     const target = rule && waitingTarget(rule, proof.target_email);
     return target ? [{ rule, target }] : [];
@@ -153,7 +154,7 @@ export const agreeByToken = ({ accountId, ruleId, slot, hash }: TokenOwner, cont
       accountId,
       ruleId,
       slot,
-      isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
+      isValid: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
       lost: () => invalidAt(["body", "token"], deadLink, "not_found"),
       answer: (_, email) => ({ target_email: maskedAddress(email), verification_state: "verified" }),
     },
@@ -223,8 +224,8 @@ export async function agreeByCode(
   const { slot } = targetOfCode(rule, email);
   const { hash, triesLeft } = await countTry(accountId, ruleId, slot, context);
   if (!(await isPassword(code, hash))) throw failed(triesLeft > 0 ? "wrong" : "no_tries_left", triesLeft);
-  const isProof = ({ code_hash }: StoredProof): boolean => code_hash === hash;
-  return agree({ accountId, ruleId, slot, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
+  const isValid = ({ code_hash }: StoredProof): boolean => code_hash === hash;
+  return agree({ accountId, ruleId, slot, isValid, lost: () => failed("not_sent"), answer: (one) => one }, context);
 }
 
 /** Counts an attempt at the present code; throws when there is no code that may be tried. */

@@ -18,8 +18,8 @@ const mostCopies = 100;
 
 /**
  * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no
- * copy takes the mail from a mailbox in two cases only. In these cases the rule hands the mail to an address elsewhere,
- * or to a mailbox that is one step further. So a mail is always kept somewhere, whatever the rules are.
+ * copy takes the mail from a mailbox only if the rule hands the mail to an address elsewhere, or to a mailbox that is
+ * one step further. So a mail is always kept somewhere, whatever the rules are.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 
@@ -138,17 +138,19 @@ function handOver(from: Reached | undefined, { keep_copy }: StoredTargets): void
 /**
  * The destination of a copy.
  * - An `internal` target gets copies only while its address is a mailbox in the domain with the id `homeId`.
- * - The address of a recipient who agreed counts as external until the account proves that it owns the domain. It gets
- *   no copies while the account has suppressed it.
+ * - The address of a recipient who agreed counts as external until the account proves that it owns the domain. An
+ *   external address gets no copies while the account has suppressed the address.
+ * - After that proof, the copies go to the mailbox of the address. If there is none, they go nowhere.
  */
 function destinationOf(
   homeId: string | undefined,
   place: Destination | undefined,
   isSuppressed: boolean,
 ): FoundMailbox | "external" | "nowhere" {
-  if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
+  const mailbox = place?.mailbox ?? "nowhere";
+  if (homeId !== undefined) return place?.domain.id === homeId ? mailbox : "nowhere";
   if (!place?.isProved) return isSuppressed ? "nowhere" : "external";
-  return place.mailbox ?? "nowhere";
+  return mailbox;
 }
 
 /** The rules that send on the mail of some mailboxes, except the rules of the scope by which a mailbox got the mail. */

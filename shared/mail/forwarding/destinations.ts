@@ -55,25 +55,30 @@ export async function destinationsOf(
     const place = destinationIn(accountId, domainId, items.slice(index * 4, index * 4 + 4));
     return place ? [{ address, ...place }] : [];
   });
-  const rows = await table.getMany(found.map(({ owner }) => mailboxKey(accountId, owner ?? "")));
+  const rows = await table.getMany(found.map(({ mailboxId }) => mailboxKey(accountId, mailboxId ?? "")));
   return new Map(
-    found.map(({ address, domain, isProved, owner }, index) => {
+    found.map(({ address, domain, isProved, mailboxId }, index) => {
       const mailbox = rows[index] && StoredMailbox.parse(rows[index]);
-      const isThere = mailbox !== undefined && mailbox.id === owner;
+      const isThere = mailbox !== undefined && mailbox.id === mailboxId;
       return [address, { domain, isProved, ...(isThere ? { mailbox: { mailbox, domain } } : {}) }];
     }),
   );
 }
 
-function destinationIn(accountId: string, domainId: string, [row, held, own, all]: readonly (Item | undefined)[]) {
+/**
+ * The destination in a domain, with the id of the mailbox. `items` are the domain, the holder of its name, the address,
+ * and the catch-all of the domain. Undefined if the domain is not open.
+ */
+function destinationIn(accountId: string, domainId: string, items: readonly (Item | undefined)[]) {
+  const [row, held, own, catchAll] = items;
   const domain = row && StoredDomain.parse(row);
   if (domain?.id !== domainId || !domain.is_open) return undefined;
   const holder = held && StoredHolder.parse(held);
   const isHeld = holder?.account_id === accountId && holder.domain_id === domainId && holder.firm;
-  const owner = own ?? all;
+  const address = own ?? catchAll;
   return {
     domain,
     isProved: isHeld && domain.verified_at !== null,
-    owner: owner && StoredAddress.parse(owner).mailbox_id,
+    mailboxId: address && StoredAddress.parse(address).mailbox_id,
   };
 }

@@ -210,8 +210,8 @@ export type NewTarget = { email: string; slot: number; homeId: string | undefine
 /**
  * Plans the verification of new targets of a rule. The former `proofs` of the slots are replaced or deleted.
  * - A target that is a mailbox of the account needs no verification.
- * - If a limit on mails is reached, no mail is sent to the target. The account's next mail to the address is about up
- *   to 100 rules of the account that wait for this recipient.
+ * - If a limit on mails is reached, no mail is sent to the target. The account's next mail to the address then also
+ *   asks for this rule, because a mail asks for up to 100 rules that wait for its recipient.
  *
  * Throws 409 `mail_unavailable` if a target needs verification, and this deployment sends no mail.
  */

@@ -70,10 +70,9 @@ export const ruleScopeInBody: ResourceLookup<{ params: { account_id: string }; b
     }
     if (domainRef !== undefined && address !== undefined) {
       const domain = await domainByRef(table, account_id, domainRef);
-      const { id } = domain ?? { id: "" };
-      return (
-        domain && { id, scopes: scopesOfDomain(domain), thing: { scope: { type: "address", id, local: address } } }
-      );
+      if (!domain) return undefined;
+      const { id } = domain;
+      return { id, scopes: scopesOfDomain(domain), thing: { scope: { type: "address", id, local: address } } };
     }
     const wide = await scopeInBody.find(input, table);
     return wide && { ...wide, thing: { scope: wide.thing } };

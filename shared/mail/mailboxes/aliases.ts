@@ -17,7 +17,7 @@ const canonicalName = (given: string): string => lowerAscii(given.trim());
 
 const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
-/** Explains why a text can be an alias in no domain. Undefined if the text can be an alias. */
+/** Explains why a text cannot be an alias in any domain. Undefined if the text can be an alias. */
 function aliasFault(text: string): string | undefined {
   if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
   return text === anyLocal ? undefined : localPartFault(text);

@@ -169,9 +169,10 @@ async function candidatesAmong(
   refs: readonly string[],
   { accountId, context: { table, permissions }, deleted, failed }: Selection,
 ): Promise<Candidate[]> {
-  const isDone = new Set(deleted.map(({ index }) => index));
+  const doneIndexes = new Set(deleted.map(({ index }) => index));
   const seen = new Set(deleted.map(({ mailbox_id }) => mailbox_id));
-  // A further reference to a mailbox that was deleted before an interruption. It must not reach a new mailbox.
+  // Whether a reference names a mailbox that was deleted before an interruption. Such a reference must not reach a new
+  // mailbox that has the same address.
   const namesDeleted = (ref: string): boolean => {
     const address = readAddress(ref);
     const name = address ? `${address.local}@${address.domain}` : undefined;
@@ -181,7 +182,7 @@ async function candidatesAmong(
   };
   const all = await mailboxesByRefs(table, accountId, refs);
   return all.flatMap((found, index) => {
-    if (isDone.has(index)) return [];
+    if (doneIndexes.has(index)) return [];
     if (namesDeleted(refs[index] ?? "")) {
       failed.push(failure(index, "duplicate_in_request"));
       return [];
@@ -258,8 +259,14 @@ const writesAtOnce = 91;
 
 /** The first mailboxes that fit into one transaction. */
 function fitting(mailboxes: readonly StoredMailbox[]): StoredMailbox[] {
+  const some: StoredMailbox[] = [];
   let writes = 0;
-  return mailboxes.filter((mailbox) => (writes += writesFor(mailbox)) <= writesAtOnce);
+  for (const mailbox of mailboxes) {
+    writes += writesFor(mailbox);
+    if (writes > writesAtOnce) break;
+    some.push(mailbox);
+  }
+  return some;
 }
 
 const readAtOnce = 16;

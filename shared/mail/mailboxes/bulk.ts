@@ -156,14 +156,16 @@ export async function addMailboxes(
     if (!isFirst && isOver()) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
-    // If another request has taken one of these addresses meanwhile, `existingAddresses` finds out which.
-    const next = await createTogether(found, some, logins, context)
-      .then((created) => created ?? existingAddresses(found, some, context))
-      .catch((error: unknown) => {
-        if (progress.made.length === 0 || !isRefusal(error)) throw error;
-        refusal = error.message;
-      });
-    if (!next) break;
+    let next: Progress;
+    try {
+      const created = await createTogether(found, some, logins, context);
+      // If another request has taken one of these addresses meanwhile, `existingAddresses` finds out which.
+      next = created ?? (await existingAddresses(found, some, context));
+    } catch (error) {
+      if (progress.made.length === 0 || !isRefusal(error)) throw error;
+      refusal = error.message;
+      break;
+    }
     progress = {
       made: [...progress.made, ...next.made],
       failed: [...progress.failed, ...next.failed],

@@ -72,7 +72,7 @@ export async function planDeletion(
     domainList(table, domain, places),
     readList(table, deletedMailboxesOf(account_id)),
   ]);
-  // A report of usage does not raise the version.
+  // A report of usage does not raise the version. So the condition compares the usage too.
   const asRead = new Map(
     mailboxes.map(({ id, version, used, used_at }) => [
       mailboxKey(account_id, id).SK,

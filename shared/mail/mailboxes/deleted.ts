@@ -161,7 +161,8 @@ async function deletedByRef(table: Reader, accountId: string, ref: string): Prom
   const address = readAddress(ref);
   const named = address && (await domainByName(table, accountId, address.domain));
   const found = address ? undefined : await deletedById(table, accountId, ref);
-  const all = named ? await deletedIn(table, accountId, named.id, address.local) : found ? [found] : [];
+  const atAddress = named ? await deletedIn(table, accountId, named.id, address.local) : [];
+  const all = found ? [found] : atAddress;
   const [first, ...others] = all.map(({ mailbox }) => mailbox);
   const domain = named ?? (first && (await domainById(table, accountId, first.domain_id)));
   if (first && domain) return { mailboxes: [first, ...others], domain };
@@ -190,6 +191,7 @@ export const deletedInPath: ResourceLookup<{ params: { account_id: string; mailb
     if (!thing) return undefined;
     const { mailboxes, domain } = thing;
     const [mailbox] = mailboxes;
+    // The answer for several mailboxes shows the ids of all of them, so a grant on one mailbox is not enough.
     const scopes = mailboxes.length === 1 ? scopesOfMailbox({ mailbox, domain }) : scopesOfDomain(domain);
     return { id: mailbox.id, scopes, thing, label: `${mailbox.local_part}@${domain.name}` };
   },

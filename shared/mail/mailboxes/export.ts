@@ -92,12 +92,12 @@ const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
 
-/** The CSV of an export, if the CSV is small enough for the answer; otherwise only `isAll: false`. */
-async function firstOf(
+/** The CSV of an export and the number of its mailboxes; undefined if the file is too large or takes too long. */
+async function inlineCsvOf(
   accountId: string,
   filter: MailboxFilter,
   exporter: { table: Reader; permissions: Permissions },
-) {
+): Promise<{ csv: string; count: number } | undefined> {
   const lines = [csvHeader()];
   let [count, looks, bytes] = [0, 0, 0];
   for await (const mailboxes of eachMailbox(accountId, filter, exporter)) {
@@ -105,10 +105,10 @@ async function firstOf(
     looks += 1;
     const some = csvLines(mailboxes);
     bytes += Buffer.byteLength(some);
-    if (count > inlineRows || looks > inlineLooks || bytes > mostStoredBytes) return { isAll: false as const };
+    if (count > inlineRows || looks > inlineLooks || bytes > mostStoredBytes) return undefined;
     lines.push(some);
   }
-  return { isAll: true as const, csv: lines.join(""), count };
+  return { csv: lines.join(""), count };
 }
 
 /** Whether the caller may export at least one mailbox in a domain or workspace. */
@@ -148,17 +148,17 @@ export async function exportMailboxes(
 ): Promise<MailboxExport> {
   const { commit, now, principal, permissions } = context;
   await requirePlace(accountId, filter, context);
-  const first = await firstOf(accountId, filter, context);
+  const inline = await inlineCsvOf(accountId, filter, context);
   const at = now();
   const id = timeOrderedId(at);
   const created_at = at.toISOString();
-  if (first.isAll) {
-    const row_count = first.count;
+  if (inline) {
+    const row_count = inline.count;
     const value = {
       id: null,
       status: "done" as const,
       row_count,
-      csv: first.csv,
+      csv: inline.csv,
       download_url: null,
       created_at,
       finished_at: created_at,

@@ -85,14 +85,15 @@ export async function domainSources(
   since?: ListState,
 ): Promise<RowSource<StoredMailbox>[]> {
   const resolve = (rows: readonly Item[]) => mailboxesReferred(table, accountId, rows);
+  // The head of a domain's list is in the domain, or it is an item of its own.
   const [within, apart] = [domains.filter((domain) => headIn(domain)), domains.filter((domain) => !headIn(domain))];
   const lists = within.flatMap((domain) => {
     const head = headIn(domain);
     return head ? [{ state: { list: mailboxesIn(accountId, domain.id), ...head, bitmaps: new Map() }, resolve }] : [];
   });
   const isSame = async (): Promise<boolean> => {
-    const [now] = await readHeads(table, [mailboxesOf(accountId)]);
-    if (since && now?.version === since.version) return true;
+    const [current] = await readHeads(table, [mailboxesOf(accountId)]);
+    if (since && current?.version === since.version) return true;
     const ids = within.map(({ id }) => id);
     const again = await domainsByIds(table, accountId, ids);
     return (
@@ -109,9 +110,11 @@ export async function domainSources(
   const complete = apart.map(async (domain, index) => {
     const source = opened[index];
     if (source?.total !== 0 || domain.mailbox_count === 0) return source;
+    // The domain has mailboxes, and its list looks empty: the list has lost its head.
     return moment.hold([{ state: await rebuiltList(table, domain), resolve }], async () => true)[0];
   });
   const others = await Promise.all(complete);
+  // `held` and `others` are each in the order of the domains, so taking their first sources restores this order.
   return domains.flatMap((domain) => (headIn(domain) ? held.shift() : others.shift()) ?? []);
 }
 

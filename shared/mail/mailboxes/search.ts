@@ -8,6 +8,7 @@ import { unicodeOf } from "../../domains/name.ts";
 import { ListChanged, type Moment } from "../../table/moment.ts";
 import { isDeleted, type ListState, readNear, readHeads, readWhole, rowKey } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
+import type { Item } from "../../table/writes.ts";
 import { readAddress } from "./local-part.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 import { type NamedMailbox, namedInRows, perBlock, readBlocks, unpack } from "./names.ts";
@@ -143,20 +144,29 @@ async function domainOrder(moment: Moment, accountId: string, workspaceId: strin
   return new Map(ids.map((id, index) => [id, index]));
 }
 
-/** All mailboxes that an account's list has in the state `state`, oldest first. */
-async function allNamed(table: Reader, accountId: string, state: ListState): Promise<NamedMailbox[]> {
-  const items = await readBlocks(table, accountId);
-  const parts: (NamedMailbox[] | { from: number; to: number })[] = [];
+/** Mailboxes from a packed block, or a range of ordinals whose rows have to be read; `to` is in the range. */
+type ListPart = NamedMailbox[] | { from: number; to: number };
+
+/** Splits the ordinals of a list into parts, in their order. Ranges that follow each other become one range. */
+function listParts(items: ReadonlyMap<number, Item>, state: ListState): ListPart[] {
+  const parts: ListPart[] = [];
   for (let block = 0; block * perBlock < state.next; block++) {
     const item = items.get(block);
     const packed = item && unpack(item);
-    const last = parts.at(-1);
-    const to = Math.min((block + 1) * perBlock, state.next) - 1;
-    const from = packed?.until ?? block * perBlock;
     if (packed) parts.push(packed.named.filter(({ ordinal }) => ordinal < state.next && !isDeleted(state, ordinal)));
-    if (from <= to && !packed && last && "to" in last) last.to = to;
-    else if (from <= to) parts.push({ from, to });
+    const from = packed?.until ?? block * perBlock;
+    const to = Math.min((block + 1) * perBlock, state.next) - 1;
+    if (from > to) continue;
+    const last = parts.at(-1);
+    if (last && "to" in last) last.to = to;
+    else parts.push({ from, to });
   }
+  return parts;
+}
+
+/** All mailboxes that an account's list has in the state `state`, oldest first. */
+async function allNamed(table: Reader, accountId: string, state: ListState): Promise<NamedMailbox[]> {
+  const parts = listParts(await readBlocks(table, accountId), state);
   const unpacked = parts.reduce((sum, part) => sum + ("to" in part ? part.to - part.from + 1 : 0), 0);
   if (unpacked > searchLimit) throw tooBroad();
   const read = await Promise.all(

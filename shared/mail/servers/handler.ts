@@ -31,12 +31,13 @@ async function requireMailServer({ headers }: MailRequest): Promise<void> {
   );
 }
 
-let hasLoggedOff = false;
+/** Whether this process has logged that the mail servers are off. */
+let isOffLogged = false;
 
 function problemOf(error: unknown, log: Log): Problem | InvalidInput {
-  if (error instanceof Problem && error.code === "mail_servers_unavailable" && !hasLoggedOff) {
+  if (error instanceof Problem && error.code === "mail_servers_unavailable" && !isOffLogged) {
     log.info("mail servers are off, because no secret of the mail servers is configured");
-    hasLoggedOff = true;
+    isOffLogged = true;
   }
   if (error instanceof Problem || error instanceof InvalidInput) return error;
   return logUnexpected(error, log);

@@ -138,6 +138,7 @@ async function noteMasterUse(accountId: string, id: string, { table, now }: Logi
   const update = { update: scopedKey(credentials, accountId, id), set: { last_used_at: at.toISOString() } };
   const late = { ...update, if: { id, last_used_at: { atMost: before } } };
   const noted = await table.attempt(late).catch(() => undefined);
+  // The condition of `late` also fails for a master password that was never used.
   if (noted?.done === false && noted.found["last_used_at"] === undefined && noted.found["id"] === id) {
     await table.attempt({ ...update, if: { id } }).catch(() => undefined);
   }

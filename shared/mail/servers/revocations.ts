@@ -143,9 +143,9 @@ function revocationOf(event: EventDetail): Revocation | undefined {
 const keptMs = 30 * dayMs;
 
 /**
- * Stores the revocation that an event makes, and returns the revocation. Undefined if the event makes no revocation. If
- * the same event comes again, its revocation is stored again. But no mailbox is purged that exists: the account may have
- * been restored since the event, and the mailbox may have new mail.
+ * Stores the revocation that an event makes, and returns the revocation. If the same event comes again, its revocation
+ * is stored again. Undefined if the event makes no revocation, or if the revocation would purge a mailbox that exists:
+ * the account may have been restored since the event, and the mailbox may have new mail.
  */
 export async function noteRevocation(table: Table, event: EventDetail, now: Date): Promise<Revocation | undefined> {
   const revocation = revocationOf(event);

@@ -105,10 +105,13 @@ function unitsOf({ mailboxes, sent, logins }: UsageBatch): Unit[] {
 
 /**
  * The most writes of a unit. A measurement takes three: the mailbox, its event, and the counter of the account's
- * events. Sent mail takes four counters: of the account, the mailbox, the domain and the dedicated IP.
+ * events. A login without a measurement takes one: the mailbox. Sent mail takes four counters: of the account, the
+ * mailbox, the domain and the dedicated IP.
  */
-const writesOf = ({ usage, loginAt, sent }: Unit): number =>
-  (usage ? 3 : loginAt === undefined ? 0 : 1) + (sent > 0 ? 4 : 0);
+function writesOf({ usage, loginAt, sent }: Unit): number {
+  const ofLogin = loginAt === undefined ? 0 : 1;
+  return (usage ? 3 : ofLogin) + (sent > 0 ? 4 : 0);
+}
 
 type ReportWork = { table: Table; now: () => Date };
 
@@ -209,17 +212,22 @@ type Reported = {
 
 /** Plans the effects of the units of one mailbox. */
 function planMailbox(units: readonly Unit[], { stored, domainId, ...reported }: Reported, piece: Piece): void {
-  const reason = domainId === undefined ? "unknown_mailbox" : "deleted_mailbox";
-  for (const { entries } of stored ? [] : units) {
+  if (!stored) {
+    const reason = domainId === undefined ? "unknown_mailbox" : "deleted_mailbox";
+    const entries = units.flatMap((unit) => unit.entries);
     const withoutEffect = entries.filter(({ list }) => domainId === undefined || list !== "sent");
     piece.ignored.push(...withoutEffect.map((entry) => ({ ...entry, reason })));
   }
-  for (const unit of domainId === undefined ? [] : units) {
-    const { accountId, ipId = reported.ipId ?? null } = unit;
-    const isKnown = unit.ipId === undefined || reported.named.has(ipName(accountId, String(ipId)));
-    countSent(unit, domainId ?? "", isKnown ? ipId : null, piece);
+  if (domainId !== undefined) {
+    for (const unit of units) countSent(unit, domainId, countedIp(unit, reported), piece);
   }
   if (stored) planMeasurement(units, stored, reported, piece);
+}
+
+/** The dedicated IP for which the mail of a unit is counted, as `reportUsage` says; null for none. */
+function countedIp({ accountId, ipId }: Unit, reported: Pick<Reported, "ipId" | "named">): string | null {
+  if (ipId === undefined) return reported.ipId ?? null;
+  return ipId !== null && reported.named.has(ipName(accountId, ipId)) ? ipId : null;
 }
 
 /**

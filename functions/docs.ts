@@ -27,10 +27,11 @@ const cardPath = "/.well-known/agent-card.json";
 const llmsPath = "/llms.txt";
 
 /**
- * The origin of the endpoint from which the invitation page gets a token. The page's content security policy must allow
- * this origin. Empty if there is no such endpoint, or if the issuer's metadata cannot be read.
+ * The origin of the endpoint from which the invitation page gets a token, with a space before it, as `pagePolicy` needs
+ * it. The page's content security policy must allow this origin. Empty if there is no such endpoint, or if the issuer's
+ * metadata cannot be read.
  */
-async function tokenOrigin(): Promise<string> {
+async function tokenSource(): Promise<string> {
   // Loaded here, because no other page needs it.
   const [{ signInAt }, { readIssuers }] = await Promise.all([
     import("../shared/auth/issuer-metadata.ts"),
@@ -47,7 +48,7 @@ async function pageHeaders(path: string): Promise<{ "cache-control": string; "co
   if (path === invitationPath) {
     return {
       "cache-control": "no-store",
-      "content-security-policy": pagePolicy({ connect: await tokenOrigin() }),
+      "content-security-policy": pagePolicy({ connect: await tokenSource() }),
     };
   }
   return { "cache-control": "public, max-age=300", "content-security-policy": pagePolicy() };

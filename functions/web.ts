@@ -55,7 +55,7 @@ const plainText = (statusCode: number, body: string, headers: Record<string, str
 
 const notFound = (): Response => plainText(404, "Not found\n");
 
-const kept = (seconds: number): Record<string, string> => ({ "cache-control": `public, max-age=${seconds}` });
+const cachedFor = (seconds: number): Record<string, string> => ({ "cache-control": `public, max-age=${seconds}` });
 
 const xml = (body: string, headers: Record<string, string> = {}): Response => ({
   statusCode: 200,
@@ -85,7 +85,7 @@ function autodiscoverPlace({ queryStringParameters = {} }: APIGatewayProxyEventV
     return json(400, { ErrorCode: "ProtocolNotSupported", ErrorMessage: "Ask for the protocol AutodiscoverV1." });
   }
   const Url = `https://autodiscover.${domain.name}/autodiscover/autodiscover.xml`;
-  return json(200, { Protocol: "AutodiscoverV1", Url }, kept(3_600));
+  return json(200, { Protocol: "AutodiscoverV1", Url }, cachedFor(3_600));
 }
 
 /** Answers a request to a site. Mail clients also ask the domain itself for their settings. */
@@ -99,14 +99,15 @@ function answerAt(site: Site, event: APIGatewayProxyEventV2, now: Date): Respons
   if (!isRead) return plainText(405, "Method not allowed\n", { allow: "GET, HEAD" });
   if (isMail && /^\/autodiscover\/autodiscover\.json(?:\/|$)/.test(path)) return autodiscoverPlace(event, site);
   if (path === "/.well-known/autoconfig/mail/config-v1.1.xml" && isMail)
-    return xml(autoconfigXml(domain.name), kept(3_600));
-  if (path === "/mail/config-v1.1.xml" && label === "autoconfig") return xml(autoconfigXml(domain.name), kept(3_600));
+    return xml(autoconfigXml(domain.name), cachedFor(3_600));
+  if (path === "/mail/config-v1.1.xml" && label === "autoconfig")
+    return xml(autoconfigXml(domain.name), cachedFor(3_600));
   if (path === "/.well-known/mta-sts.txt" && label === "mta-sts" && domain.mta_sts_mode !== null) {
-    return plainText(200, mtaStsPolicy(domain.mta_sts_mode), kept(300));
+    return plainText(200, mtaStsPolicy(domain.mta_sts_mode), cachedFor(300));
   }
   const isWebsite = (label === "" || label === "www") && !path.startsWith("/.well-known/");
   if (!isWebsite || domain.redirect_url === null) return notFound();
-  return { statusCode: 302, headers: { location: domain.redirect_url, ...kept(300) } };
+  return { statusCode: 302, headers: { location: domain.redirect_url, ...cachedFor(300) } };
 }
 
 type Answered = { response: Response; fields: Record<string, string> };

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { Parameter } from "./catalogue/signature.ts";
 import { sourceLimitBytes } from "./language/limits.ts";
 
+/** An id that the caller chooses for a request or a session. */
 export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write 1 to 128 visible ASCII characters" });
 
 export const CodeRequest = z

@@ -8,5 +8,6 @@ import { sweepMigrations } from "../../shared/migrations/sweep.ts";
 export async function handler(): Promise<void> {
   const work = workerContext("migrate_rows");
   const swept = await sweepMigrations({ ...work, requestId: randomUUID() });
+  // At a terminal, lines about migrations would hide the lines that a person looks for.
   work.log[swept.accounts > 0 && runtime().env.LOG_FORMAT !== "text" ? "info" : "debug"]("swept", { ...swept });
 }

@@ -3,7 +3,8 @@ import { NoticeEvent } from "../../shared/notices/notice.ts";
 import { sendNotice } from "../../shared/notices/send.ts";
 import { hasMail, mailHere } from "../../shared/providers/mail/factory.ts";
 
-let hasLoggedOff = false;
+/** Whether this process has logged that notices are off. */
+let isOffLogged = false;
 
 /**
  * Sends the mails about an event of the bus to the people who should know of it (`recipientsOf`). Rejects if a mail
@@ -13,8 +14,8 @@ export async function handler({ detail }: BusEvent): Promise<void> {
   const event = NoticeEvent.parse(detail);
   const work = workerContext("send_notices");
   if (!hasMail()) {
-    if (!hasLoggedOff) work.log.info("notices are off: no mail provider is configured");
-    hasLoggedOff = true;
+    if (!isOffLogged) work.log.info("notices are off: no mail provider is configured");
+    isOffLogged = true;
     return;
   }
   await sendNotice(event, { ...work, mail: mailHere(work.table, work.now) });

@@ -56,9 +56,10 @@ export const route = defineRoute({
     ]);
     const grants = assignments.filter((assignment) => !isOfRole(assignment)).map(grantOf);
     const filters = Object.entries(filter).filter(([, value]) => value !== undefined && value !== null);
-    const matching = grants.filter((grant) =>
-      filters.every(([name, value]) => Object.entries(grant).some(([key, member]) => key === name && member === value)),
-    );
+    const matching = grants.filter((grant) => {
+      const members = new Map<string, unknown>(Object.entries(grant));
+      return filters.every(([name, value]) => members.get(name) === value);
+    });
     return requireAnswerable(withSubjects(matching, directory.of), {
       noun: "grants",
       member: "subject_id",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   synonyms: ["bill", "details", "items", "positions", "why", "charged", "receipt", "download", "PDF"],
   capability: "billing.view",
   access: "read",
+  // An invoice without a key for its download address gets one.
   lambda: { table: "write" },
   codeMode: { storesAnswer: false },
   params: InvoiceParams,

@@ -16,6 +16,7 @@ export const route = defineRoute({
   description: "The invoices of the account, newest first unless you turn the order around.",
   capability: "billing.view",
   access: "read",
+  // An invoice without a key for its download address gets one.
   lambda: { table: "write" },
   codeMode: { storesAnswer: false },
   params: AccountParams,

@@ -167,7 +167,7 @@ const summaryOf = (fn: CodeFunction) => ({
 const scoreOf = (fn: CodeFunction): number =>
   unitsOf(fn, Object.hasOwn(fn.route.query.shape, "page_size") ? scoreUnit : undefined) / scoreUnit;
 
-/** The codes of the problems of a route, with the problem of its condition on the account. */
+/** The codes of a route's problems. A route with a condition on the account also fails with the condition's code. */
 const problemCodesOf = ({ problems, requires }: CodeFunction["route"]) =>
   requires ? [...problems, requires.code] : problems;
 

@@ -66,8 +66,9 @@ function indexOf(catalogue: Catalogue): Index {
       // A word says more about a function whose name has few words.
       const weight = weights[part as IndexedPart] / (part === "name" ? Math.sqrt(words.size) : 1);
       for (const word of words) {
-        const weightOf = index.get(word) ?? new Map<CodeFunction, number>();
-        index.set(word, weightOf.set(fn, (weightOf.get(fn) ?? 0) + weight));
+        const functionWeights = index.get(word) ?? new Map<CodeFunction, number>();
+        functionWeights.set(fn, (functionWeights.get(fn) ?? 0) + weight);
+        index.set(word, functionWeights);
       }
     }
   }

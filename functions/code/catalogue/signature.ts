@@ -87,11 +87,12 @@ export function parametersOf(fn: CodeFunction): Parameter[] {
 function findParameters(fn: CodeFunction): Parameter[] {
   const { properties = {}, required, $defs } = inputSchemaOf(fn);
   return Object.entries(properties).map(([name, schema]) => {
-    const rest: Schema = typeof schema === "boolean" ? {} : schema;
-    const { description = $defs?.[rest.$ref?.replace("#/$defs/", "") ?? ""]?.description ?? "" } = rest;
+    const own: Schema = typeof schema === "boolean" ? {} : schema;
+    const referred = own.$ref === undefined ? undefined : $defs?.[own.$ref.replace("#/$defs/", "")];
+    const description = own.description ?? referred?.description ?? "";
     const type = describeType(schema, $defs, { examples: true });
     const parameter = { name, type, required: required?.includes(name) ?? false, description };
-    return "default" in rest ? Object.assign(parameter, { default: rest.default }) : parameter;
+    return "default" in own ? Object.assign(parameter, { default: own.default }) : parameter;
   });
 }
 

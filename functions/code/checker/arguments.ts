@@ -60,6 +60,7 @@ function invalidArguments(
 ): Diagnostic[] {
   const groups = Map.groupBy(errors, (error) => {
     if (error.type !== "missing") return error;
+    // All missing arguments of the call share one group, whether they belong to the path, the query or the body.
     return error.loc.length === 2 ? "" : JSON.stringify(error.loc.slice(0, -1));
   });
   return [...groups.values()].map((group) => invalidArgument(group, call, fn, values));
@@ -67,14 +68,15 @@ function invalidArguments(
 
 const shownNames = 20;
 
-/** Builds one diagnostic, positioned at the value. */
+/** Builds one diagnostic for errors that belong together, positioned at the value. */
 function invalidArgument(
   errors: readonly ValidationError[],
   call: Call,
   fn: CodeFunction,
   values: ReadonlyMap<string, unknown>,
 ): Diagnostic {
-  const [{ loc: [, name = "", ...path], msg, type } = noError] = errors;
+  const [{ loc, msg, type } = noError] = errors;
+  const [, name = "", ...path] = loc;
   const diagnostic = { function: call.name, detail: errors };
   const argument = call.args.find((candidate) => candidate.name === name);
   const names = errors.slice(0, shownNames).map(({ loc }) => clip(String(loc.at(-1))));
@@ -82,17 +84,22 @@ function invalidArgument(
     const message = `${call.name} needs the ${names.length > 1 ? "arguments" : "argument"} ${names.join(", ")}.`;
     return { ...diagnostic, code: "missing_argument", message, at: call.at };
   }
-  const at = argument ? positionIn(argument.value, path) : call.at;
+  const invalid = {
+    ...diagnostic,
+    code: "invalid_argument",
+    at: argument ? positionIn(argument.value, path) : call.at,
+  };
   const isNone = path.length === 0 && values.get(String(name)) === null;
   const mayBeLeftOut = isNone && parametersOf(fn).some((parameter) => parameter.name === name && !parameter.required);
+  if (mayBeLeftOut) {
+    return { ...invalid, message: `${call.name} does not take None as ${name}: leave the argument out.` };
+  }
   const refusalOf = (path: readonly (string | number)[]) =>
     `${call.name} does not take this ${formatPath([name, ...path])}`;
-  const message = mayBeLeftOut
-    ? `${call.name} does not take None as ${name}: leave the argument out.`
-    : names.length > 1
-      ? `${refusalOf(path.slice(0, -1))}: it lacks ${names.join(", ")}.`
-      : `${refusalOf(path)}: ${endSentence(clip(msg, 300))}`;
-  return { ...diagnostic, code: "invalid_argument", message, at };
+  if (names.length > 1) {
+    return { ...invalid, message: `${refusalOf(path.slice(0, -1))}: it lacks ${names.join(", ")}.` };
+  }
+  return { ...invalid, message: `${refusalOf(path)}: ${endSentence(clip(msg, 300))}` };
 }
 
 const noError: ValidationError = { loc: [], msg: "", type: "" };
@@ -215,7 +222,8 @@ const startsWith = (long: readonly (string | number)[], short: readonly (string 
   short.every((step, index) => long[index] === step);
 
 /**
- * Whether an error occurs for every possible value of the unknown parts. `unknown` contains the paths of these parts.
+ * Whether an error occurs for every possible value of the unknown parts. `unknown` contains the paths of these parts. A
+ * `value_error` of a list or dict may depend on every part of the list or dict. Other errors do not.
  */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);
@@ -237,7 +245,7 @@ function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unkno
   if (payload === unknownValue) return;
   if (!isDict(payload)) throw invalidPayload([], "A dict is expected", "dict_type");
   if (payload["account_id"] === undefined) throw invalidPayload(["account_id"], "This is required", "missing");
-  if (typeof payload["account_id"] === "symbol" || typeof values.get("account_id") === "symbol") return;
+  if (payload["account_id"] === unknownValue || values.get("account_id") === unknownValue) return;
   if (lowerCased(payload["account_id"]) !== lowerCased(values.get("account_id"))) {
     throw invalidPayload(["account_id"], "It differs from the argument account_id", "value_error");
   }

@@ -60,9 +60,9 @@ export class CallChecker {
   /** Checks a call and its arguments. `typeOf` checks the expression of an argument. */
   check(call: Call, loops: LoopVariables, typeOf: (value: Expression) => StaticType): CheckedResult {
     const fn = this.#functionOf(call, loops);
-    const { diagnostics = [], values } = fn
+    const { diagnostics, values } = fn
       ? checkArguments(call, fn, (node) => this.#variables.known(node, loops))
-      : { values: new Map<string, unknown>() };
+      : { diagnostics: [], values: new Map<string, unknown>() };
     this.#diagnostics.diagnostics.push(...diagnostics);
     for (const argument of call.args) {
       const type = typeOf(argument.value);
@@ -89,6 +89,7 @@ export class CallChecker {
       return fn;
     }
     const isVariable = (name: string) => loops.has(name) || this.#variables.get(name) !== undefined;
+    // After the first mistakes, a mistake gets no message, so no suggestions are searched for.
     if (this.#diagnostics.isDetailed) this.#diagnostics.diagnostics.push(unknownFunction(call, catalogue, isVariable));
     else this.#diagnostics.add("unknown_function", call.at, () => "");
     return undefined;

@@ -130,29 +130,29 @@ class Checker {
     if (isChoice) this.#conditions.leave(operands.length - 1);
     const { type, wrong } = operationType(operator, types, this.#conditions.isCertain);
     if (wrong !== undefined) this.diagnostics.add("type_error", at, () => wrong);
-    if (/^[=!]=$|in$/.test(operator)) this.#comparison(node, types, loops);
+    const asksForEqualValues = operator === "==" || operator === "!=" || operator === "in" || operator === "not in";
+    if (asksForEqualValues) this.#comparison(node, types, loops);
     return type;
   }
 
   /** Reports a literal that is compared with a value that can never equal the literal. */
   #comparison({ operator, operands }: Operation, types: readonly StaticType[], loops: LoopVariables): void {
-    const [[left, right], [ours = {}, theirs = {}]] = [operands, types];
+    const [left, right] = operands;
+    const [ours = {}, theirs = {}] = types;
     if (!left || !right) return;
+    const compare = (source: Expression, type: StaticType, literal: Expression): void => {
+      const message = neverEqual(describeExpression(source), type, this.#variables.literal(literal, loops));
+      if (message !== undefined) this.diagnostics.add("unknown_value", literal.at, () => message);
+    };
     const isSearch = operator.endsWith("in");
-    const items = itemType(theirs);
-    const compared = isSearch
-      ? [
-          ...(right.kind === "list" ? right.items : []).map((item) => ({ source: left, type: ours, item })),
-          { source: right, type: "type" in items ? items.type : {}, item: left },
-        ]
-      : [
-          { source: left, type: ours, item: right },
-          { source: right, type: theirs, item: left },
-        ];
-    for (const { source, type, item } of compared) {
-      const message = neverEqual(describeExpression(source), type, this.#variables.literal(item, loops));
-      if (message !== undefined) this.diagnostics.add("unknown_value", item.at, () => message);
+    if (!isSearch) {
+      compare(left, ours, right);
+      compare(right, theirs, left);
+      return;
     }
+    if (right.kind === "list") for (const item of right.items) compare(left, ours, item);
+    const items = itemType(theirs);
+    compare(right, "type" in items ? items.type : {}, left);
   }
 
   #conditional(
@@ -289,7 +289,7 @@ class Checker {
     const loops = new Map(outer);
     let factor = outerFactor;
     let mostItems: number | undefined = 1;
-    // The number of rounds that every run makes; undefined if the number is not known.
+    // The number of rounds that every evaluation of the comprehension makes; undefined if the number is not known.
     let certainRounds: number | undefined = 1;
     for (const [index, clause] of node.clauses.entries()) {
       if (clause.kind === "if") {

@@ -58,7 +58,8 @@ function operandFault(
 ): string | undefined {
   if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
   if (!ours || !theirs) return undefined;
-  const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
+  const [one = "null"] = ours;
+  const [other = "null"] = theirs;
   if (isArithmetic(operator)) {
     const fits = operandPairs[operator].some(([left, right]) => ours.has(left) && theirs.has(right));
     return fits ? undefined : cannotCalculate(operator, one, other, isOfPage);
@@ -74,15 +75,17 @@ function operandFault(
 function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | undefined {
   if (containers.has("list") || containers.has("dict")) return undefined;
   if (containers.has("string") && (!items || items.has("string"))) return undefined;
-  const [[container = "null"], [item = "null"]] = [[...containers], [...(items ?? [])]];
+  const [container = "null"] = containers;
+  const [item = "null"] = items ?? [];
   return cannotSearch(container, item);
 }
 
 /** The type of the result of an arithmetic operation. */
 function resultType(operator: Arithmetic, left: StaticType, right: StaticType): StaticType {
-  const [ours, theirs] = [typeNamesOf(left), typeNamesOf(right)];
-  const [[one, ...more], [other, ...others]] = [[...(ours ?? [])], [...(theirs ?? [])]];
-  if (one === undefined || other === undefined || more.length > 0 || others.length > 0) return {};
+  // Each operand must have exactly one possible type.
+  const [one, ...moreOfLeft] = typeNamesOf(left) ?? [];
+  const [other, ...moreOfRight] = typeNamesOf(right) ?? [];
+  if (one === undefined || other === undefined || moreOfLeft.length > 0 || moreOfRight.length > 0) return {};
   const type = one === "number" ? other : one;
   if (type !== "list") return plainType(type);
   if (operator === "*") return { type, item: elementOf(one === "list" ? left : right) };
@@ -161,13 +164,13 @@ function accessByType(of: StaticType, index: StaticType): AccessResult {
   const [indexTypes, types] = [typeNamesOf(index), typeNamesOf(of)];
   if (indexTypes && !indexTypes.has("number") && !indexTypes.has("string"))
     return { index: cannotIndex(`a ${[...indexTypes].join(" or ")}`) };
-  const [isList, isDict] = [types?.has("list") ?? true, types?.has("dict") ?? true];
-  if (indexTypes && isList && !isDict && !indexTypes.has("number")) {
+  const [mayBeList, mayBeDict] = [types?.has("list") ?? true, types?.has("dict") ?? true];
+  if (indexTypes && mayBeList && !mayBeDict && !indexTypes.has("number")) {
     return { index: "An index of a list is a whole number, not a string." };
   }
-  if (indexTypes && isDict && !isList && !indexTypes.has("string")) return { index: cannotUseKey("number") };
-  if (indexTypes && !indexTypes.has("number") && !isList && !isDict)
+  if (indexTypes && mayBeDict && !mayBeList && !indexTypes.has("string")) return { index: cannotUseKey("number") };
+  if (indexTypes && !indexTypes.has("number") && !mayBeList && !mayBeDict)
     return { typeName: [...(types ?? [])].join(" or ") };
   const item = itemType(of);
-  return isDict && !("type" in item) ? { type: {} } : item;
+  return mayBeDict && !("type" in item) ? { type: {} } : item;
 }

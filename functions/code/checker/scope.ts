@@ -128,7 +128,11 @@ export class ConditionScope {
     return of.kind === "name" && (this.#mentioned.get(of.name) ?? 0) > 0;
   }
 
-  /** Tells whether a condition may prevent the evaluation of an invalid access. */
+  /**
+   * Tells whether a condition may prevent the evaluation of an invalid access. `type` is the type of the accessed
+   * value, and `of` is the expression at the start of the access chain. An answer has only the members of its schema,
+   * so no condition makes an invalid access to an answer valid.
+   */
   mayPrevent(access: InvalidAccess, type: StaticType, of: Expression, key: string | number | undefined): boolean {
     if (type.none) return !this.isCertain;
     if (type.type !== undefined && "typeName" in access) return this.mentions(of);

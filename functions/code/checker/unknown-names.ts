@@ -30,15 +30,16 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
   const diagnostic = { code: "unknown_function", at };
   const [root = "", ...members] = name.split(".");
   if (members.length > 0 && isVariable(root)) {
-    const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
+    const of = clip([root, ...members.slice(0, -1)].join("."));
+    const last = members.at(-1) ?? "";
     const method = builtinMethods.get(last);
     const message = method
       ? `${of} is a value, not a function. Call its method as ${formOf(method)}, without names for the arguments.`
       : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message };
   }
-  const builtin = missingBuiltins.get(name) ?? (members.length > 0 ? missingModules.get(root) : undefined);
-  if (builtin !== undefined) return { ...diagnostic, message: builtin };
+  const pythonHint = missingBuiltins.get(name) ?? (members.length > 0 ? missingModules.get(root) : undefined);
+  if (pythonHint !== undefined) return { ...diagnostic, message: pythonHint };
   const sentence = `There is no function ${clip(name)}.`;
   if (name.length > searchedChars) return { ...diagnostic, message: `${sentence} ${searchHint}` };
   const meant = intendedFunction(name, [...catalogue.keys()]);
@@ -51,6 +52,7 @@ const verbOf = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
 const toSnakeCase = (name: string): string =>
   name.replace(/[a-z][A-Z]/g, (pair) => `${pair.charAt(0)}_${pair.charAt(1)}`).toLowerCase();
 
+/** The function that the program probably means by `name`; undefined if no function is similar enough. */
 function intendedFunction(name: string, names: readonly string[]): string | undefined {
   const plain = toSnakeCase(name);
   const close = closestName(plain, names);
@@ -68,8 +70,8 @@ function intendedFunction(name: string, names: readonly string[]): string | unde
   // Matches the words of a function in any order: `workspaces_add`, `add_workspace`, `createWorkspace`.
   const words = wordsOf(plain);
   return names.find((candidate) => {
-    const theirs = wordsOf(candidate);
-    return theirs.length === words.length && theirs.every((word) => words.some((other) => meansSame(word, other)));
+    const ours = wordsOf(candidate);
+    return ours.length === words.length && ours.every((word) => words.some((written) => meansSame(word, written)));
   });
 }
 
@@ -93,11 +95,15 @@ function ofNamespacesWith(namespace: string, names: readonly string[]): string[]
 const isSameWord = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
 
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
-const meansSame = (ours: string, theirs: string): boolean =>
-  ours === theirs ||
-  ours === `${theirs}s` ||
-  ours === `${theirs}es` ||
-  verbs.some(([verb, others]) => verb === ours && others.includes(theirs));
+/**
+ * Whether a word of a function's name means the same as a word that the program writes: the same word, its plural, or
+ * our verb for the verb of another API.
+ */
+const meansSame = (ours: string, written: string): boolean =>
+  ours === written ||
+  ours === `${written}s` ||
+  ours === `${written}es` ||
+  verbs.some(([verb, others]) => verb === ours && others.includes(written));
 
 const searchHint = 'functions.search(query="…") finds functions.';
 

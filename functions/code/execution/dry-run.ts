@@ -47,7 +47,7 @@ export async function dryRun(
   context: InvocationContext,
   { explain, session = new Map(), boundRoutes, follower, onCall }: RunProgramOptions,
 ): Promise<DryRun> {
-  const held = await heldIn([...calls.values()], context);
+  const holds = await heldIn([...calls.values()], context);
   const caller = openCaller(calls, context, { boundRoutes, follower, onCall });
   const rehearsal = new Rehearsal(caller, context, onCall);
   const writes = (call: Call): boolean => caller.checkedCall(call).fn.route.access === "write";
@@ -64,7 +64,7 @@ export async function dryRun(
   return {
     calls: [...calls.values()].map((call) => ({
       ...declared(call),
-      held: held(call),
+      held: holds(call),
       ...rehearsal.describe(call, outcome.results.filter((result) => result.call === call.call).length),
     })),
     lastValue: diagnostic ? null : value,
@@ -173,7 +173,8 @@ type Refusal = InvalidInput | Problem;
 
 /**
  * Whether an error refuses only this call, unlike an exhausted rate limit or a failure of the API. A dry run lists the
- * refusal of a write, and ignores the refusal of a read after a write. All other errors end the dry run.
+ * refusal of a write, and ignores the refusal of a read after a write. All other errors end the dry run. The error
+ * `read_only` has the status 503, but refuses only writes.
  */
 const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidInput ||

@@ -62,7 +62,7 @@ function withPartialFailure({ responses, completed, endedStep, error }: ProgramR
 /**
  * The names of the first five variables that hold results of writes and were kept in the session. If there are more
  * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables. `completed`
- * are the steps after the last end of the session.
+ * has the completed steps after the last step that ended the session.
  */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
@@ -177,12 +177,13 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld, endedStep } = evaluation;
-  // After a temporary failure, the advice is to send the same program again, and the repeat must read the same variables.
-  // After `idempotency_key_reused`, the program may be such a repeat that reads changed variables. It must not change
-  // them further.
+  // After a temporary failure, the advice is to send the same program again, and the repeat must read the same
+  // variables. After `idempotency_key_reused`, the program may be a repeat that reads changed variables. The repeat
+  // must not change these variables further.
   const failedCode = evaluation.error?.code ?? "";
-  const isRepeated = key !== undefined && (temporaryErrors.has(failedCode) || failedCode === "idempotency_key_reused");
-  const unchanged = isRepeated ? readFromSession(checked.steps) : new Set<string>();
+  const mayBeRepeated =
+    key !== undefined && (temporaryErrors.has(failedCode) || failedCode === "idempotency_key_reused");
+  const unchanged = mayBeRepeated ? readFromSession(checked.steps) : new Set<string>();
   const use = { completed, withheld, endedStep, session, readOnly: readOnly === true, unchanged };
   const unsaved = ref ? await saveVariables(ref, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });

@@ -49,8 +49,11 @@ export function recordCall(
   if (accountId !== undefined) {
     recordPermissions(snapshot, accountId, permissions);
     snapshot.mayBecomeHidden ||= mayLoseSight(route, permissions);
-  } else if (shown) for (const id of shown) recordPermissions(snapshot, id, noPermissions);
-  else snapshot.mayBecomeHidden ||= !isOfCaller.test(route.name);
+  } else if (shown) {
+    for (const id of shown) recordPermissions(snapshot, id, noPermissions);
+  } else {
+    snapshot.mayBecomeHidden ||= !callerOnly.test(route.name);
+  }
 }
 
 function recordPermissions(
@@ -66,7 +69,7 @@ function recordPermissions(
 }
 
 /** Matches the functions that take no account and whose answers concern only the caller. */
-const isOfCaller = /^(?:me|functions|auth\.session)\./;
+const callerOnly = /^(?:me|functions|auth\.session)\./;
 
 /** The accounts in an answer of `accounts.list`, each visible to its members only. Undefined for other functions. */
 const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =>
@@ -126,7 +129,8 @@ export async function stillHolds(
 }
 
 function stillIncludes(now: Permissions, then: Held): boolean {
-  if (!now.member || now.everything) return now.member;
+  if (!now.member) return false;
+  if (now.everything) return true;
   if (then.everything) return false;
   return then.grants.every((grant) =>
     capabilitiesOf(grant).every((capability) => covers(now, capability, grant.scope ? [grant.scope] : [])),

@@ -128,9 +128,13 @@ export async function runProgram(
     .slice(0, outcome.failure?.step)
     .map((step, index) => ({ step, value: outcome.values[index] }));
   const responses = responsesOf(outcome, steps, checkedCall, error);
+  // Null if the last value of a completed program is too large.
+  let lastValue: unknown = null;
+  if (!error) lastValue = last.value;
+  else if (outcome.failure) lastValue = valueOrOmission(last.value);
   return {
     responses,
-    lastValue: !error ? last.value : outcome.failure ? valueOrOmission(last.value) : null,
+    lastValue,
     completed,
     permissions,
     withheld,
@@ -139,7 +143,10 @@ export async function runProgram(
   };
 }
 
-/** The step can have failed after `auth.session.end`, and a step with this call need not make the call. */
+/**
+ * The index of the last step that ended the session; -1 if no step did. Only completed calls of `auth.session.end`
+ * count: a step can have this call without making the call, and a step can fail after the call.
+ */
 function endedStepOf(steps: readonly CheckedStatement[], { results }: ProgramOutcome): number {
   const ends = results.filter((one) => "value" in one && one.call.name === "auth.session.end");
   const made = new Set(ends.map(({ call }) => call));

@@ -88,6 +88,7 @@ export async function executeIdempotently(
     await prepared.abandon();
     return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
   }
+  // A key from the header can also be sent with another program. This other program must stay refused.
   const endClaim = idempotencyKey === undefined ? claimed.release : claimed.lapse;
   try {
     const ran = await prepared.run();
@@ -181,11 +182,11 @@ async function storedTextOf(
 ): Promise<StoredText | undefined> {
   const held = storedPermissions(permissions);
   const isCancelled = envelope.error?.code === "cancelled";
-  const brief = isCancelled ? await packed(withoutResults(envelope), []) : undefined;
+  const brief = isCancelled ? await packEnvelope(withoutResults(envelope), []) : undefined;
   const isFinal = envelope.status === "completed" || isCancelled;
   const isStored = isFinal && envelope.responses.length > 0 && withheld.size === 0;
   if (!isStored || !held) return brief;
-  const whole = await packed(envelope, held);
+  const whole = await packEnvelope(envelope, held);
   try {
     if (whole) await charges.charge(unitsToWrite(JSON.stringify(whole).length));
     return whole ?? brief;
@@ -195,7 +196,8 @@ async function storedTextOf(
   }
 }
 
-const packed = (envelope: CodeResponse, held: Held[]): Promise<StoredText | undefined> =>
+/** Compresses an envelope, with the permissions on which a replay of the envelope depends. */
+const packEnvelope = (envelope: CodeResponse, held: Held[]): Promise<StoredText | undefined> =>
   compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
 
 /**

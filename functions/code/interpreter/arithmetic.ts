@@ -70,11 +70,11 @@ export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: 
 
 function calculateNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {
   const result = operator === "//" || operator === "%" ? divide(operator, a, b, at) : simple[operator](a, b);
-  if (Number.isInteger(a) && Number.isInteger(b) ? Number.isSafeInteger(result) : Number.isFinite(result)) {
-    // Adding 0 turns -0 into 0: Starlark's integers have no -0.
-    return result + 0;
-  }
-  throw typeError(at, `This ${resultNames[operator]} is too large.`);
+  const areIntegers = Number.isInteger(a) && Number.isInteger(b);
+  const isInRange = areIntegers ? Number.isSafeInteger(result) : Number.isFinite(result);
+  if (!isInRange) throw typeError(at, `This ${resultNames[operator]} is too large.`);
+  // Adding 0 turns -0 into 0: Starlark's integers have no -0.
+  return result + 0;
 }
 
 const simple = {
@@ -88,19 +88,22 @@ function divide(operator: "//" | "%", a: number, b: number, at: Position): numbe
   const wrong = [a, b].find((value) => !Number.isSafeInteger(value));
   if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${operandWords[operator]}, not ${wrong}.`);
   if (b === 0) throw valueError(at, `\`${operator}\` cannot divide by 0.`);
+  // JavaScript rounds the quotient towards 0, and its remainder has the sign of `a`.
   const rest = a % b;
-  const isBelow = rest !== 0 && rest < 0 !== b < 0;
-  if (operator === "%") return isBelow ? rest + b : rest;
-  return (a - rest) / b - Number(isBelow);
+  const hasWrongSign = rest !== 0 && Math.sign(rest) !== Math.sign(b);
+  if (operator === "%") return hasWrongSign ? rest + b : rest;
+  const quotient = (a - rest) / b;
+  return hasWrongSign ? quotient - 1 : quotient;
 }
 
 function repeat(part: string | unknown[], times: number, budget: StepBudget, at: Position): unknown {
   if (!Number.isInteger(times))
     throw typeError(at, `A text or list is repeated a whole number of times, not ${times} times.`);
   const count = part.length === 0 ? 0 : Math.max(0, times);
-  // This check comes before the value is made, so that a value that is too large takes no memory.
+  // The limits are checked before the value is made, so that a value that is too large takes no memory.
   requireRoom((sizeOf(part).bytes - 2) * count, at);
   if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
+  // Throws, because too few steps are left. If there are enough, `requireSize` uses the steps.
   if (part.length * count > budget.steps) useSteps(budget, part.length * count, at);
   return requireSize(Array.from({ length: count }, () => part).flat(), budget, at);
 }

@@ -51,7 +51,8 @@ export function requireRoom(bytes: number, at: Position): void {
 }
 
 /**
- * Returns a value that the program made. Uses steps for the items of a list or the characters of a text. Throws:
+ * Returns a value that the program made. Uses a step for each item of a list, or for every 16 characters of a text.
+ * Throws:
  * - `value_too_large` if the value is too long or nests too deep
  * - `too_much_work` if too few steps are left
  */

@@ -78,15 +78,10 @@ function bind<T>(builtin: Builtin, { args, at }: CallOfBuiltin, callValues: read
   let next = first;
   for (const [index, argument] of args.entries()) {
     const isNamed = argument.name !== "";
-    const parameterIndex = isNamed ? parameters.findIndex((one) => one.named && one.name === argument.name) : next++;
-    const parameter = parameters[parameterIndex] ?? parameters.at(-1);
-    if (isNamed ? parameterIndex < 0 : parameter?.named || (parameterIndex >= parameters.length && !parameter?.rest)) {
-      const names = parameters.flatMap((one) => (one.named ? one.name : []));
-      const meant = closestName(argument.name, names);
-      const fault = isNamed ? `${name} has no argument ${clip(argument.name)}` : `${name} takes fewer values`;
-      const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
-      throw new LanguageError(argument.at, `${fault}: it is ${formOf(builtin)}.${hint}`, { code: "unknown_argument" });
-    }
+    const parameterIndex = isNamed ? parameters.findIndex((one) => one.named && one.name === argument.name) : next;
+    if (!isNamed) next += 1;
+    const isTaken = isNamed ? parameterIndex >= 0 : takesValueAt(builtin, parameterIndex);
+    if (!isTaken) throw unknownArgument(builtin, argument);
     bound.values[parameterIndex] = callValues[first + index];
     bound.sources[parameterIndex] = argument.value;
   }
@@ -94,6 +89,24 @@ function bind<T>(builtin: Builtin, { args, at }: CallOfBuiltin, callValues: read
   if (!isMissing) return bound;
   const shown = `${formOf(builtin)}${note === undefined ? "" : `, ${note}`}`;
   throw new LanguageError(at, `${name} needs more values: it is ${shown}.`, { code: "missing_argument" });
+}
+
+/** Whether a builtin takes a value without a name at `index`. */
+function takesValueAt(builtin: Builtin, index: number): boolean {
+  const parameter = parameterAt(builtin, index);
+  if (!parameter || parameter.named) return false;
+  return index < builtin.parameters.length || parameter.rest === true;
+}
+
+function unknownArgument(builtin: Builtin, argument: Argument): LanguageError {
+  const { name, parameters } = builtin;
+  const meant = closestName(
+    argument.name,
+    parameters.flatMap((one) => (one.named ? one.name : [])),
+  );
+  const fault = argument.name === "" ? `${name} takes fewer values` : `${name} has no argument ${clip(argument.name)}`;
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  return new LanguageError(argument.at, `${fault}: it is ${formOf(builtin)}.${hint}`, { code: "unknown_argument" });
 }
 
 const words: Record<TypeName, string> = {
@@ -192,6 +205,7 @@ export function evaluateBuiltin(
     if (parameter.types && !acceptedTypes(parameter).includes(found)) {
       throw typeError(positionOf(index), wrongArgument(builtin, index, parameter, found));
     }
+    // None stands for an argument that is left out.
     if (parameter.optional) bound.values[index] = value ?? undefined;
   }
   return requireSize(builtin.evaluate(bound.values, { at: call.at, positionOf, budget }), budget, call.at);

@@ -24,9 +24,9 @@ const xs: BuiltinParameter = { name: "xs", types: ["list", "dict"], iterated: tr
 const number: BuiltinParameter = { name: "n", types: ["number"], takes: "a whole number" };
 const otherValues: BuiltinParameter = { name: "others", rest: true };
 
-const isNumber = () => plainType("number");
-const isBoolean = () => plainType("boolean");
-const isText = () => plainType("string");
+const numberType = () => plainType("number");
+const booleanType = () => plainType("boolean");
+const stringType = () => plainType("string");
 /** The type of a list with the same items as the argument, in any order. */
 const sameItems = ([xs]: readonly (StaticArgument | undefined)[]): StaticType => listOf(xs, elementOf(xs?.type));
 
@@ -47,7 +47,7 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "len",
     parameters: [{ name: "x", types: ["string", "list", "dict"], iterated: true }],
-    check: isNumber,
+    check: numberType,
     evaluate: ([x], { at, budget }) => (typeof x === "string" ? lengthOf(x, budget, at) : sizeOf(x).members),
   },
   {
@@ -101,13 +101,13 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "any",
     parameters: [xs],
-    check: isBoolean,
+    check: booleanType,
     evaluate: ([xs], run) => readItems(xs, run).some(isTrue),
   },
   {
     name: "all",
     parameters: [xs],
-    check: isBoolean,
+    check: booleanType,
     evaluate: ([xs], run) => readItems(xs, run).every(isTrue),
   },
   {
@@ -142,7 +142,7 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "str",
     parameters: [{ name: "x" }],
-    check: isText,
+    check: stringType,
     evaluate: ([x], { budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
       return typeof x === "string" ? x : writeSource(x);
@@ -151,7 +151,7 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "int",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
-    check: isNumber,
+    check: numberType,
     evaluate: ([x], { positionOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
       if (typeof x === "string" && !/^[+-]?\d+$/.test(x)) throw notReadable("int", "a whole number", x, positionOf(0));
@@ -163,7 +163,7 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "float",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
-    check: isNumber,
+    check: numberType,
     evaluate: ([x], { positionOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
       const isRead = typeof x !== "string" || /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
@@ -174,7 +174,7 @@ export const functionTable: readonly Builtin[] = [
   {
     name: "bool",
     parameters: [{ name: "x" }],
-    check: isBoolean,
+    check: booleanType,
     evaluate: ([x]) => isTrue(x),
   },
   {
@@ -289,7 +289,7 @@ function sort([xs, member, reverse]: readonly unknown[], run: BuiltinRun): unkno
     const hint = found === "null" && key !== undefined ? ` Leave it out, \`[x for x in xs if x.${key} != None]\`.` : "";
     throw typeError(run.positionOf(0), `${cannotOrder(type, found)} Here ${of} ${odd} is a ${found}.${hint}`);
   }
-  useSorting(keys, run.budget, run);
+  useSortingSteps(keys, run.budget, run);
   const ranks = keys.map((value) => (typeof value === "string" ? Buffer.from(value) : Number(value)));
   const sign = reverse === true ? -1 : 1;
   const order = ranks.map((_, index) => index);
@@ -300,8 +300,11 @@ function sort([xs, member, reverse]: readonly unknown[], run: BuiltinRun): unkno
 const compareRanks = (a: Buffer | number = 0, b: Buffer | number = 0): number =>
   Buffer.isBuffer(a) && Buffer.isBuffer(b) ? Buffer.compare(a, b) : Number(a) - Number(b);
 
-/** Uses the steps of a merge sort, which compares each item once in each round. */
-function useSorting(keys: readonly unknown[], budget: StepBudget, { at }: BuiltinRun): void {
+/**
+ * Uses the steps of a merge sort, which compares each item once in each round. A step is used for every 4 comparisons,
+ * for every 16 characters of the keys, and for every 4,096 compared characters.
+ */
+function useSortingSteps(keys: readonly unknown[], budget: StepBudget, { at }: BuiltinRun): void {
   const rounds = Math.ceil(Math.log2(keys.length + 1));
   const chars = keys.reduce((sum: number, key) => sum + (typeof key === "string" ? key.length : 0), 0);
   useSteps(budget, ((keys.length * rounds) >> 2) + (chars >> 4) + ((chars * rounds) >> 12), at);

@@ -10,9 +10,9 @@ const xs: BuiltinParameter = { name: "xs", types: ["list"], takes: "lists" };
 const dict: BuiltinParameter = { name: "d", types: ["dict"], takes: "dicts" };
 const receiver: BuiltinParameter = { name: "text", types: ["string"], takes: "texts" };
 
-const isNumber = () => plainType("number");
-const isBoolean = () => plainType("boolean");
-const isText = () => plainType("string");
+const numberType = () => plainType("number");
+const booleanType = () => plainType("boolean");
+const stringType = () => plainType("string");
 const textList = (): StaticType => ({ type: "list", item: plainType("string") });
 
 /** The common type of a dict's values, as far as its members are known. */
@@ -26,7 +26,7 @@ const endTest = (name: string, test: (text: string, part: string) => boolean): B
   name,
   isMethod: true,
   parameters: [receiver, text("part")],
-  check: isBoolean,
+  check: booleanType,
   evaluate: ([text, part], { budget, at }) => {
     useSteps(budget, String(part).length >> 6, at);
     return test(String(text), String(part));
@@ -38,7 +38,7 @@ const caseMethod = (name: string, change: (text: string) => string): Builtin => 
   name,
   isMethod: true,
   parameters: [receiver],
-  check: isText,
+  check: stringType,
   evaluate: ([text], { budget, at }) => {
     useSteps(budget, String(text).length >> 4, at);
     return change(String(text));
@@ -75,7 +75,7 @@ export const methodTable: readonly Builtin[] = [
     name: "strip",
     isMethod: true,
     parameters: [receiver, { ...text("characters"), optional: true }],
-    check: isText,
+    check: stringType,
     evaluate: ([text, cut = ""], { budget, at }) => strip(String(text), String(cut), budget, at),
   },
   {
@@ -109,7 +109,7 @@ export const methodTable: readonly Builtin[] = [
     name: "replace",
     isMethod: true,
     parameters: [receiver, text("old"), text("new")],
-    check: isText,
+    check: stringType,
     evaluate: ([text, old, replacement], { positionOf, budget, at }) => {
       if (old === "") throw valueError(positionOf(1), "replace takes an old text that is not empty.");
       const parts = split(String(text), String(old), budget, at);
@@ -121,7 +121,7 @@ export const methodTable: readonly Builtin[] = [
     name: "find",
     isMethod: true,
     parameters: [receiver, text("part")],
-    check: isNumber,
+    check: numberType,
     evaluate: ([text, part], { budget, at }) => findText(String(text), String(part), budget, at),
   },
   dictMethod(
@@ -149,7 +149,7 @@ export const methodTable: readonly Builtin[] = [
     name: "index",
     isMethod: true,
     parameters: [xs, { name: "item" }],
-    check: isNumber,
+    check: numberType,
     evaluate: ([xs, item], { at, budget }) => {
       const index = (xs as unknown[]).findIndex((other) => areEqual(other, item, budget, at));
       if (index < 0) throw valueError(at, "index finds no such item: ask `item in xs` first.");
@@ -160,7 +160,7 @@ export const methodTable: readonly Builtin[] = [
     name: "count",
     isMethod: true,
     parameters: [xs, { name: "item" }],
-    check: isNumber,
+    check: numberType,
     evaluate: ([xs, item], { at, budget }) =>
       (xs as unknown[]).filter((other) => areEqual(other, item, budget, at)).length,
   },

@@ -31,7 +31,10 @@ export type StaticType = {
 
 const choices = new WeakMap<Schema, Schema[]>();
 
-/** The alternatives of a schema, without null. Empty if the schema allows any value. */
+/**
+ * The alternatives of a schema, without null. Empty if the schema allows any value. A schema that allows only null is
+ * its own alternative.
+ */
 function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
   if (typeof schema !== "object") return [];
   const cached = choices.get(schema) ?? findChoices(schema, definitions);
@@ -44,9 +47,9 @@ function findChoices(schema: Schema | boolean | undefined, definitions: Record<s
   if (schema.$ref !== undefined)
     return findChoices(definitions[schema.$ref.replace("#/$defs/", "")], definitions, depth + 1);
   const choices = schema.anyOf ?? schema.oneOf;
-  if (!choices) return schema.type === "null" ? [schema] : schema.type === undefined ? [] : [schema];
+  if (!choices) return schema.type === undefined ? [] : [schema];
   const all = choices.map((choice) => findChoices(choice, definitions, depth + 1));
-  return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
+  return all.some((alternatives) => alternatives.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
 }
 
 const typeNames = new Map<unknown, TypeName>([
@@ -111,19 +114,20 @@ export function memberType(of: StaticType, name: string): AccessResult {
   if (dicts.length === 0) {
     return choices[0] ? { typeName: schemaTypeName(choices[0]), ofItems: () => membersOfItems(of) } : { type: {} };
   }
-  const schemas = dicts.map((dict) => {
-    if (dict.properties && Object.hasOwn(dict.properties, name)) return dict.properties[name];
-    return dict.additionalProperties === false || (dict.properties && dict.additionalProperties === undefined)
-      ? undefined
-      : true;
-  });
-  const found = schemas.filter((schema) => schema !== undefined);
+  const found = dicts.map((dict) => memberSchema(dict, name)).filter((schema) => schema !== undefined);
   if (found.length === 0)
     return { members: () => [...new Set(dicts.flatMap((dict) => Object.keys(dict.properties ?? {})))] };
   const [only] = found;
   if (typeof only !== "object" || found.length > 1) return { type: {} };
   const most = name === "items" ? of.pageSize : undefined;
   return { type: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
+}
+
+/** The schema of a dict's member: true if the member may have any value, undefined if the dict has no such member. */
+function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | boolean | undefined {
+  if (properties && Object.hasOwn(properties, name)) return properties[name];
+  const isClosed = additionalProperties === false || (properties && additionalProperties === undefined);
+  return isClosed ? undefined : true;
 }
 
 /** The names of the members that the items of a list have; empty if the names are not known. */
@@ -137,8 +141,11 @@ function membersOfItems(of: StaticType): string[] {
 export function itemType(of: StaticType, index?: number): AccessResult {
   const { definitions = {}, type, item, parts } = of;
   if (typeNamesOf(of)?.has("string")) return { type: plainType("string") };
-  if (type !== undefined)
-    return type === "list" ? { type: parts?.at(index ?? parts.length) ?? item ?? {} } : { typeName: type };
+  if (type === "list") {
+    const part = index === undefined ? undefined : parts?.at(index);
+    return { type: part ?? item ?? {} };
+  }
+  if (type !== undefined) return { typeName: type };
   const choices = choicesOf(of.schema, definitions);
   const list = choices.find(({ type }) => type === "array");
   if (!list) return choices[0] ? { typeName: schemaTypeName(choices[0]) } : { type: {} };
@@ -221,6 +228,7 @@ export function sliceType(of: StaticType, from: number | null = 0, to?: number |
   if (typeNamesOf(of)?.has("string")) return plainType("string");
   const { most: all, isExact, parts: _, ...rest } = of;
   if (from === null || to === null) return all === undefined ? rest : { ...rest, most: all };
+  // In a list of unknown length, only two indexes from the start bound the number of items.
   if (all === undefined)
     return to === undefined || from < 0 || to < 0 ? rest : { ...rest, most: Math.max(0, to - from) };
   const offset = (index: number): number => Math.min(all, Math.max(0, index < 0 ? all + index : index));

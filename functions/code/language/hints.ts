@@ -132,7 +132,9 @@ function openBracket(kinds: readonly string[]): string {
   let closed = 0;
   for (const kind of kinds.toReversed()) {
     if (/^[)\]}]$/.test(kind)) closed += 1;
-    else if (/^[([{]$/.test(kind) && (closed -= 1) < 0) return kind;
+    if (!/^[([{]$/.test(kind)) continue;
+    if (closed === 0) return kind;
+    closed -= 1;
   }
   return "";
 }
@@ -143,7 +145,9 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
   for (const { kind } of tokens) {
     if (open === 0 && kind === "for") return true;
     if (/^[([{]$/.test(kind)) open += 1;
-    else if (/^[)\]}]$/.test(kind) && (open -= 1) < 0) return false;
+    if (!/^[)\]}]$/.test(kind)) continue;
+    if (open === 0) return false;
+    open -= 1;
   }
   return false;
 }
@@ -157,8 +161,8 @@ const firstLine = /\S[^\r\n]{0,500}/;
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
   const words = line.split(/[\s,]+/);
-  const begins = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !isWord(word));
-  if (words.length < 2 || !begins || /[()[\]{}="#;]/.test(line)) return undefined;
+  const beginsWithWords = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !isWord(word));
+  if (words.length < 2 || !beginsWithWords || /[()[\]{}="#;]/.test(line)) return undefined;
   return (
     missing.get(words[0] ?? "") ??
     'This is not a program: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'

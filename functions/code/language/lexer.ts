@@ -54,14 +54,15 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
  */
 export type Token = { kind: string; text: string; value: string | number; parts?: (string | Token[])[]; at: Position };
 
-const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
-const quotes = /(?:(?!(?:in|or|if)["'])([A-Za-z]{0,2})("""|'''|["']))/;
-const name = /([A-Za-z_]\w*)/;
-const number = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
-const foreign = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|(?:\/\/|[-+*/%])=)/;
-const sign = /[=!<>]=|\/\/|[()[\]{},:;.=\n+*%<>-]/;
-const kinds = [quotes, name, number, foreign, sign, /([^])/, /$/].map(({ source }) => source);
-const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
+const gapPattern = /((?:[ \t]|\\\n|#[^\n]*)*)/;
+const quotesPattern = /(?:(?!(?:in|or|if)["'])([A-Za-z]{0,2})("""|'''|["']))/;
+const namePattern = /([A-Za-z_]\w*)/;
+const numberPattern = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
+const foreignPattern = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|(?:\/\/|[-+*/%])=)/;
+const signPattern = /[=!<>]=|\/\/|[()[\]{},:;.=\n+*%<>-]/;
+const kinds = [quotesPattern, namePattern, numberPattern, foreignPattern, signPattern, /([^])/, /$/];
+/** Matches white space and comments, and then one token. */
+const nextToken = new RegExp(`${gapPattern.source}(?:${kinds.map(({ source }) => source).join("|")})`, "uy");
 
 const words = /^(?:and|or|not|in|for|if|else)$/;
 /** The lines of a Markdown fence around a program. */
@@ -85,6 +86,7 @@ export function tokenize(program: string): Token[] {
   }
   if (!program.isWellFormed()) throw new LanguageError(start, messages.surrogate);
   const lines = program.replace(/\r\n?/g, "\n");
+  // Spaces take the place of the opening fence, so that the positions of the program stay right.
   const isFenced = fence.test(lines) && fenceEnd.test(lines);
   const source = isFenced ? lines.replace(fence, (text) => text.replace(/\S/g, " ")).replace(fenceEnd, "\n") : lines;
   return scan({ source, start: 0, positionOf: positions(source) }, source.length);
@@ -99,9 +101,9 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
   const tokens: Token[] = [];
   let depth = within ? 1 : 0;
   do {
-    next.lastIndex = state.start;
+    nextToken.lastIndex = state.start;
     const [matched = "", { length: skipped } = "", prefix, quotes, name, number, foreign, strange] =
-      next.exec(source) ?? [];
+      nextToken.exec(source) ?? [];
     const begin = state.start + skipped;
     const text = matched.slice(skipped);
     state.start += matched.length;
@@ -135,30 +137,37 @@ function readString(state: Scan, limit: number, prefix: string, quotes: string, 
   if (prefix !== "" && prefix !== "f") throw new LanguageError(at, messages.prefix(prefix));
   const end = endOfString(source, from, limit, quotes);
   if (end < 0) throw new LanguageError(at, messages.open(quotes));
-  const value = (start: number, end: number): string =>
+  const textBetween = (start: number, end: number): string =>
     unescape(source.slice(start, end), (offset) => positionOf(start + offset));
   const token: Token = prefix
-    ? { kind: "format", text: "", value: "", parts: readParts(state, end, value), at }
-    : { kind: "string", text: "", value: value(from, end), at };
+    ? { kind: "format", text: "", value: "", parts: readParts(state, end, textBetween), at }
+    : { kind: "string", text: "", value: textBetween(from, end), at };
   state.start = end + quotes.length;
   token.text = source.slice(from - quotes.length - prefix.length, state.start);
   return token;
 }
 
 /** Reads the texts and values of an f-string. `{{` and `}}` stand for braces. */
-function readParts(state: Scan, end: number, value: (start: number, end: number) => string): (string | Token[])[] {
+function readParts(
+  state: Scan,
+  end: number,
+  textBetween: (start: number, end: number) => string,
+): (string | Token[])[] {
   const { source, positionOf } = state;
   const parts: (string | Token[])[] = [];
   let { start } = state;
   for (let at = start; at <= end; at += 1) {
-    const brace = at === end ? "" : source.charAt(at);
-    if (brace === "\\") at += 1;
-    if (brace !== "" && brace !== "{" && brace !== "}") continue;
-    const isDoubled = brace !== "" && source[at + 1] === brace && at + 1 < end;
-    if (at + Number(isDoubled) > start) parts.push(value(start, at + Number(isDoubled)));
+    // Empty at the end of the f-string.
+    const char = at < end ? source.charAt(at) : "";
+    if (char === "\\") at += 1;
+    if (char !== "" && char !== "{" && char !== "}") continue;
+    const isDoubled = char !== "" && source[at + 1] === char && at + 1 < end;
+    // The first of two braces belongs to the text, and the second is skipped.
+    const textEnd = isDoubled ? at + 1 : at;
+    if (textEnd > start) parts.push(textBetween(start, textEnd));
     if (isDoubled) at += 1;
-    else if (brace === "}") throw new LanguageError(positionOf(at), messages.brace);
-    else if (brace === "{") {
+    else if (char === "}") throw new LanguageError(positionOf(at), messages.brace);
+    else if (char === "{") {
       state.start = at + 1;
       parts.push(scan(state, end, positionOf(at)));
       at = state.start - 1;
@@ -175,6 +184,7 @@ function positions(source: string): (offset: number) => Position {
     for (; walked < offset; walked += 1) {
       const unit = source.charCodeAt(walked);
       if (unit === 10) [line, column] = [line + 1, 1];
+      // The second half of a surrogate pair is part of the same character.
       else if (unit < 0xdc00 || unit > 0xdfff) column += 1;
     }
     return { line, column };

@@ -36,6 +36,7 @@ export const messages = {
   forbidden: (name: string) => `The name ${name} is not allowed.`,
   constant: (name: string) => `${name} is a constant: choose another name.`,
   twice: (name: string) => `${name} is given twice.`,
+  keyTwice: (key: string) => `${clip(JSON.stringify(key))} is given twice.`,
   word: (name: string) => `\`${name}\` is a reserved word: write ["${name}"] for .${name}.`,
   keyQuotes: (name: string) => `Put a key in quotes: "${name}". If ${name} is a variable, write (${name}).`,
   arrow: (name: string) => `Write \`${name}=value\`: arguments take \`=\`.`,

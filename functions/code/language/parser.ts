@@ -182,24 +182,21 @@ function parseClauses(parser: Parser): Clause[] {
 function parseDict(parser: Parser): Expression {
   const position = peek(parser).at;
   const members: Dict["members"] = [];
-  const keys = new Set<unknown>();
+  const keys = new Set<string>();
   parseBracketed(parser, "}", () => {
     const { kind, text } = peek(parser);
     if (kind === "name" && /^[:=]$/.test(peek(parser, 1).kind)) {
       const isComprehension = isDictComprehension(parser.tokens.slice(parser.next));
       throw syntaxError(parser, isComprehension ? messages.dictComprehension : messages.keyQuotes(clip(text)));
     }
-    const start = parser.next;
     const key = parseExpression(parser);
     if (isNext(parser, ",", "}")) throw syntaxError(parser, messages.set);
     if (key.kind === "literal") {
-      parser.next = start;
-      if (typeof key.value !== "string") throw syntaxError(parser, messages.keyNotText);
+      if (typeof key.value !== "string") throw new LanguageError(key.at, messages.keyNotText);
       checkKey(key.value, key.at);
-      if (keys.has(key.value)) throw syntaxError(parser, messages.twice(clip(text)));
-      parser.next = start + 1;
+      if (keys.has(key.value)) throw new LanguageError(key.at, messages.keyTwice(key.value));
+      keys.add(key.value);
     }
-    keys.add(key.kind === "literal" ? key.value : key);
     if (!accept(parser, ":")) throw expected(parser, `\`:\` after ${clip(text)}`);
     members.push({ key, value: parseExpression(parser) });
     if (isNext(parser, "for")) throw syntaxError(parser, messages.dictComprehension);
@@ -336,7 +333,9 @@ function parseName(parser: Parser): Expression {
 function isMethod(parser: Parser, name = ""): boolean {
   const least = parser.builtins.methods.get(name)?.least;
   const [first, second] = [peek(parser, 1).kind, peek(parser, 2).kind];
-  return least !== undefined && (first === ")" ? least === 0 : !(first === "name" && second === "="));
+  if (first === ")") return least === 0;
+  const isNamed = first === "name" && second === "=";
+  return least !== undefined && !isNamed;
 }
 
 /** Reads the members, indexes, slices and method calls after a value. */
@@ -421,9 +420,11 @@ function skipLineEnds(parser: Parser): void {
 function parseStatement(parser: Parser): Statement {
   const { kind, text, at: position } = peek(parser);
   const following = peek(parser, 1).kind;
-  const hint =
-    kind === "reserved" ? hintOf(text) : kind !== "name" || following === "name" ? statementHintOf(text) : "";
-  if (hint) throw syntaxError(parser, hint);
+  // In `let = 1`, the word is a variable. In `let x = 1`, the word begins a statement of another language.
+  const mayBeVariable = kind === "name" && following !== "name";
+  const statementHint = mayBeVariable ? undefined : statementHintOf(text);
+  const hint = kind === "reserved" ? hintOf(text) : statementHint;
+  if (hint !== undefined) throw syntaxError(parser, hint);
   if (kind === "name" && following === "=") {
     const target = takeName(parser);
     next(parser);

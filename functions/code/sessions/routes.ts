@@ -55,6 +55,7 @@ const runUnbound = async (): Promise<never> => {
 };
 
 const common = {
+  // These functions have no route of their own. Only a program calls them, and programs arrive at this route.
   http: { method: "POST", path: "/v1/public/a2a" },
   capability: null,
   open: "A session belongs to the principal that uses it.",

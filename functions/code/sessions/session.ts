@@ -73,6 +73,7 @@ async function recordInList(
     const kept = new Set(live.slice(0, sessionsLimit - 1));
     const dropped = tries > maxDrops ? [] : others.filter((one) => !kept.has(one));
     const own = tries > maxDrops ? undefined : known.get(name);
+    // The write fails if one of these uses has changed. After `maxDrops` attempts, the write has no such condition.
     const unchanged = [...dropped, ...(own === undefined ? [] : [[name, own] as const])];
     const uses = Object.fromEntries(unchanged.map(([one, at]) => [`${prefix}${one}`, at]));
     const remove = dropped.map(([other]) => `${prefix}${other}`);
@@ -105,8 +106,8 @@ const spareMs = dayMs;
 const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
 
 /**
- * A larger value counts as too large without being measured. Once more bytes of new variables have been measured, so
- * does each further value.
+ * A value with more bytes counts as too large without being measured. After more bytes of new values have been
+ * measured, every further value counts as too large.
  */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
@@ -194,9 +195,9 @@ export async function loadSession(ref: SessionRef): Promise<Session> {
 }
 
 /**
- * Renews a loaded session for an hour. Writes its variables again only if the table would not keep them for this hour.
- * Does nothing if a use within the last second is recorded. Returns the renewed session. Returns `noSession` if the
- * session is not stored, or was ended meanwhile.
+ * Renews a loaded session for an hour. Writes its variables again if the table would not keep them for this hour, or if
+ * another program has dropped the session from the list. Does nothing if a use within the last second is recorded.
+ * Returns the renewed session. Returns `noSession` if the session is not stored, or was ended meanwhile.
  */
 export async function renewSession(ref: SessionRef, session: Session): Promise<Session> {
   const { table, principalId, now } = ref;
@@ -262,8 +263,10 @@ export async function saveSession(
   const name = sessionName(sessionId);
   const key = sessionKey(principalId, name);
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(ref), now()];
-    const live = isLive || found?.version === loaded.version ? found : undefined;
+    const { stored: found, listed, isLive, usedAt } = await findSession(ref);
+    const at = now();
+    const isUsable = isLive || found?.version === loaded.version;
+    const live = isUsable ? found : undefined;
     if (!live && !mayBegin) {
       await unlist(table, principalId, name);
       return noSession;
@@ -276,10 +279,10 @@ export async function saveSession(
     };
     if (attempt === 1) await charge?.(stored.variables.length);
     const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs + spareMs) / 1000) };
-    const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
+    const saved = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
     // If the answer to a write is lost, the write may be sent again. The condition of the second write then fails,
     // although the first write succeeded.
-    if (done.done || done.found["version"] === stored.version) {
+    if (saved.done || saved.found["version"] === stored.version) {
       await recordUse(ref, listed, live ? usedAt : 0);
       return sessionOf(stored, stored.used_at);
     }

@@ -26,7 +26,8 @@ const namesOf = (program: string) =>
 describe("the following is refused at its place:", () => {
   test.each([
     ["an argument given twice", "a.b(x=1,\n    x=2)", "2:5 x is given twice."],
-    ["a key given twice", `a.b(x={"k": 1, 'k': 2})`, "1:16 'k' is given twice."],
+    ["a key given twice", `a.b(x={"k": 1, 'k': 2})`, '1:16 "k" is given twice.'],
+    ["a key in parentheses given twice", `a.b(x={"k": 1, ("k"): 2})`, '1:17 "k" is given twice.'],
     ["a key without quotes", "a.b(x={k: 1})", '1:8 Put a key in quotes: "k". If k is a variable, write (k).'],
     ["a number as key", "a.b(x={1: 1})", "1:8 A key of a dict is a text."],
     ["an open string", 'a.b(x="y)\nc()', '1:7 This string is not closed: its second " is missing.'],

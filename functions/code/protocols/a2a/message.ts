@@ -106,8 +106,8 @@ export const noPush = (): A2aError =>
   );
 
 /**
- * Builds the task for the envelope of a program, which is the task's artifact. If the program failed, the task's status
- * has the error message.
+ * Builds the task of a program. The envelope is the task's artifact. If the program failed, the task's status has the
+ * error message.
  */
 export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {
   const { error } = envelope;

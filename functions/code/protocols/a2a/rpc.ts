@@ -75,7 +75,9 @@ type Answer = (message: RpcRequest, context: InvocationContext, request: Request
 const refuseWith = (why: () => A2aError) => (): never => {
   throw why();
 };
-const noTask: Answer = ({ params }) => refuseWith(() => taskNotFound(params["id"]))();
+const noTask: Answer = ({ params }) => {
+  throw taskNotFound(params["id"]);
+};
 const noStream = refuseWith(
   () =>
     new A2aError(

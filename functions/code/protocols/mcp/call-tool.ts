@@ -45,11 +45,10 @@ export async function callTool(
   const requestId = requestIdIn(params) ?? String(id);
   const progress = new ProgressLog(progressTokenIn(params), context);
   const follower = { isCancelled: watchCancellation(id, context, endsWithConnection), progressed: progress.note };
-  const envelope = refused
-    ? overLimit(requestId, refused)
-    : parsed.success
-      ? await run(tool, requestId, { ...parsed.data, follower }, context)
-      : refusalOf(requestId, "invalid_argument", argumentsMessage(tool, parsed.error));
+  let envelope: CodeResponse;
+  if (refused) envelope = overLimit(requestId, refused);
+  else if (parsed.success) envelope = await run(tool, requestId, { ...parsed.data, follower }, context);
+  else envelope = refusalOf(requestId, "invalid_argument", argumentsMessage(tool, parsed.error));
   const results = parsed.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];

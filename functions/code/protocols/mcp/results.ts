@@ -64,7 +64,7 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
     const { result, ...entry } = one;
     const omitted = omittedBytesOf(result);
     const bytes = omitted ?? byteLength(JSON.stringify(result ?? null));
-    const isLeftOut = !isWrite(one.function) || isInLastValue(one.function, result, shown.lastValue) || bytes > room;
+    const isLeftOut = !isWrite(one.function) || isRedundant(one.function, result, shown.lastValue) || bytes > room;
     if (omitted !== undefined || isLeftOut) return { ...entry, bytes };
     room -= bytes;
     return one;
@@ -78,7 +78,7 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
  * - The last value contains the whole result.
  * - The last value contains the result's id, and the result has no secret.
  */
-function isInLastValue(name: string, result: unknown, lastValue: string): boolean {
+function isRedundant(name: string, result: unknown, lastValue: string): boolean {
   const text = JSON.stringify(result ?? null);
   if (text === "{}" || lastValue.includes(text)) return true;
   const route = catalogue.get(name)?.route;

@@ -99,6 +99,10 @@ describe("literals", () => {
     expect(valueIn(text)).toBe(value);
   });
 
+  test("the key of a dict may be in parentheses", () => {
+    expect(valueIn('{("a"): 1, "b": 2}')).toEqual({ a: 1, b: 2 });
+  });
+
   test("dicts hold only their own keys", () => {
     const dict = valueIn('{"toString": 1}');
     expect(Object.getPrototypeOf(dict)).toBeNull();

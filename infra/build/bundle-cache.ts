@@ -24,8 +24,8 @@ async function addFile(hash: Hash, root: string, path: string): Promise<void> {
 }
 
 /**
- * Hashes the paths and contents of this project's files. Leaves out every `node_modules` inside the project's folders,
- * because no bundle contains these packages.
+ * Hashes esbuild's version, the `options`, and the paths and contents of this project's files. Leaves out every
+ * `node_modules` inside the project's folders, because no bundle contains these packages.
  */
 async function hashOfProject(root: string, options: unknown): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([version, options]));

@@ -76,6 +76,8 @@ const interpretZod: Plugin = {
 
 /**
  * Matches a constant at the top level of a formatted file, if its value is an object, a list or the result of a call.
+ * The first group is the declaration up to `=`. The second group is the value, which ends at the first `;` at the end
+ * of a line, unless the next line is indented or begins with a closing bracket.
  */
 const constantPattern =
   /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
@@ -180,8 +182,8 @@ const entriesOf = (specs: readonly BundleEntry[]): Entries =>
 
 /** Copies the table's SDK beside every bundle that may load it, and adds the SDK's inputs to the report. */
 async function shareTableSdk(outdir: string, metafile: Metafile, sdk: Metafile): Promise<void> {
-  const [[built, report] = []] = Object.entries(sdk.outputs);
-  if (built === undefined || report === undefined) throw new Error("The table's SDK was not built");
+  const [built] = Object.keys(sdk.outputs);
+  if (built === undefined) throw new Error("The table's SDK was not built");
   const file = `${tableSdk.to}.js`;
   const importing = Object.entries(metafile.outputs).filter(([, { imports }]) =>
     imports.some(({ path }) => path === `./${file}`),

@@ -35,17 +35,18 @@ type Described = Schema & { examples?: unknown[] };
 const resolved = (schema: Schema, schemas: Schemas): Described =>
   schema.$ref === undefined ? schema : { ...schemas[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)], ...schema };
 
-/** Returns a schema without the alternative null, and whether the schema had this alternative. */
+/**
+ * Returns a schema without the alternative null, and whether the schema had this alternative. An argument has only one
+ * form. So if `anyOf` or `oneOf` has several other alternatives, only the array stays. Without an array, the result is
+ * the empty schema, which accepts any JSON. If `type` has several other types, only `string` stays, or else the first.
+ */
 function nonNull(schema: Described): { schema: Described; isNullable: boolean } {
   const options = schema.anyOf ?? schema.oneOf;
   if (options) {
     const others = options.filter(({ type }) => type !== "null");
     const list = others.find(({ type }) => type === "array");
-    const [only = {}] = list ? [list] : others;
-    return {
-      schema: others.length === 1 || list ? { ...schema, ...only } : {},
-      isNullable: others.length < options.length,
-    };
+    const only = list ?? (others.length === 1 ? others[0] : undefined);
+    return { schema: only ? { ...schema, ...only } : {}, isNullable: others.length < options.length };
   }
   if (!Array.isArray(schema.type)) return { schema, isNullable: false };
   const types = schema.type.filter((type) => type !== "null");
@@ -123,8 +124,10 @@ function exampleOf(
     .map((one) => {
       const given = whole[one.name];
       if (one.kind === "boolean") return given === false ? `${flagOf(one.name)} false` : flagOf(one.name);
-      const text = given ?? sampleWords[`${spec.name} ${one.name}`] ?? sampleOf(one, members[one.name]);
-      return `${flagOf(one.name)} ${quoted(typeof text === "string" ? text : JSON.stringify(Array.isArray(text) ? text[0] : text))}`;
+      const sample = given ?? sampleWords[`${spec.name} ${one.name}`] ?? sampleOf(one, members[one.name]);
+      // The example of a list has only its first item.
+      const value: unknown = Array.isArray(sample) ? sample[0] : sample;
+      return `${flagOf(one.name)} ${quoted(typeof value === "string" ? value : JSON.stringify(value))}`;
     });
   return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");
 }
@@ -154,8 +157,8 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
   const body: Described = fn.body ? resolved({ $ref: fn.body.schema }, schemas) : {};
   const members = body.properties ?? {};
   const list = printedListOf(fn, schemas);
-  const isFromPages = (name: string): boolean => list !== undefined && (name === "page" || name === "page_size");
-  const query = fn.parameters.filter((one) => one.in === "query" && !isFromPages(one.name));
+  const isPageParameter = (name: string): boolean => list !== undefined && (name === "page" || name === "page_size");
+  const query = fn.parameters.filter((one) => one.in === "query" && !isPageParameter(one.name));
   const path = fn.parameters.filter((one) => one.in === "path" && one.name !== "account_id");
   const notes = fn.description.split("\n\n").filter((text) => !/^(?:Rate limit|Code mode|An extension)/.test(text));
   const spec = {

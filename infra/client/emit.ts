@@ -65,8 +65,10 @@ function itemsOf(answer: Schema, schemas: Record<string, Schema>): ApiFunction["
   if (answer.type === "array") return { member: "", schema: answer.items ?? {}, isPaged: false };
   const { properties = {} } = schemas[nameIn(answer)] ?? answer;
   const lists = Object.entries(properties).filter(([, { type }]) => type === "array");
-  const [member, list] = lists.length === 1 && lists[0] ? lists[0] : ["", undefined];
-  return list && { member, schema: list.items ?? {}, isPaged: "total" in properties };
+  const [only, ...others] = lists;
+  if (!only || others.length > 0) return undefined;
+  const [member, list] = only;
+  return { member, schema: list.items ?? {}, isPaged: "total" in properties };
 }
 
 /** Every function of the document, in the document's order. The endpoints of code mode are not functions. */
@@ -224,6 +226,7 @@ function namespacesOf(space: Namespace, schemas: Record<string, Schema>): string
     ),
   ];
   const body = `{\n${indent(members.join("\n"))}\n}\n`;
+  // The client adds the namespaces when it runs, so the class only declares them.
   const own =
     space.name === ""
       ? `/** Every function of the API. */\nexport class AllFunctions ${body.replaceAll("  readonly", "  declare readonly")}`
@@ -232,7 +235,8 @@ function namespacesOf(space: Namespace, schemas: Record<string, Schema>): string
 }
 
 /**
- * An event type. `data` is the schema of the event's data: the name of a schema in the document, or the schema itself.
+ * An event type. `data` is the type of the event's data: the name of a schema in the document, another type in
+ * TypeScript, or a schema without a name.
  */
 export type EventType = { type: string; resource: string; data: string | Schema };
 
@@ -296,6 +300,7 @@ export function functionsSource(document: Document, functions: readonly ApiFunct
       .join(" ")
       .match(/\b[A-Z]\w+/g),
   );
+  // The import contains only names that the source uses.
   const used = [
     ...Object.keys(document.components.schemas),
     ...functions.filter(hasArguments).map(argumentsName),
@@ -303,8 +308,7 @@ export function functionsSource(document: Document, functions: readonly ApiFunct
   return [
     `${banner}${typeImport(["ApiPromise", "List", "PagedList"], "../promises.ts")}`,
     typeImport(["FunctionRoute", "NoArguments", "RequestOptions"], "../transport.ts"),
-    `${typeImport(used, "./types.ts")}
-`,
+    `${typeImport(used, "./types.ts")}\n`,
     ...spaces,
     `/** The route of each function. */\nexport const routes: Record<string, FunctionRoute> = {\n${rows.join("\n")}\n};\n`,
   ].join("\n");

@@ -63,14 +63,15 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   }
   const problem = problems.find(({ when }) => when(settings));
   if (problem) throw new BadConfig(problem.message);
-  const misspelt = Object.keys(settings.routeThrottles).filter((name) => !functionNames.has(name));
-  if (misspelt.length > 0) {
+  const unknownFunctions = Object.keys(settings.routeThrottles).filter((name) => !functionNames.has(name));
+  if (unknownFunctions.length > 0) {
     throw new BadConfig(
-      `routeThrottles has unknown functions: ${misspelt.join(", ")}. A function has the name of its route.`,
+      `routeThrottles has unknown functions: ${unknownFunctions.join(", ")}. A function has the name of its route.`,
     );
   }
-  const strangers = Object.keys(settings.workerConcurrency).filter((name) => !workerNames.has(name));
-  if (strangers.length > 0) throw new BadConfig(`workerConcurrency has unknown workers: ${strangers.join(", ")}.`);
+  const unknownWorkers = Object.keys(settings.workerConcurrency).filter((name) => !workerNames.has(name));
+  if (unknownWorkers.length > 0)
+    throw new BadConfig(`workerConcurrency has unknown workers: ${unknownWorkers.join(", ")}.`);
   const issuers = settings.issuers ?? placeholderIssuers;
   // The functions check the issuers in the same way. This check finds a bad list before the deployment.
   const checked = Environment.pick({ ISSUERS: true }).safeParse({ ISSUERS: issuers });

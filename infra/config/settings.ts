@@ -113,7 +113,7 @@ const Backup = z.strictObject({
   /**
    * The people who can delete a backup before `keepDays` are over:
    * - `governance`: users with the right to remove the vault's lock.
-   * - `compliance`: no one, also not AWS, after `lockDays`.
+   * - `compliance`: after `lockDays`, no one, not even AWS.
    */
   lock: z.enum(["governance", "compliance"]).default("governance"),
   /**
@@ -260,9 +260,9 @@ export const Settings = z.object({
     .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
     .optional(),
   /**
-   * The name of a secret in Secrets Manager with the key of the mail servers: at least 16 characters. Mail servers send
-   * the key in `X-Mail-Key`. For a day after a rotation, the former key is valid too. Without this secret mail servers
-   * get errors.
+   * The name of a secret in Secrets Manager with the key of the mail servers. The key has at least 16 characters. Mail
+   * servers send the key in `X-Mail-Key`. For a day after a rotation, the former key is valid too. Without this secret
+   * mail servers get errors.
    */
   mailSecretName: SecretName.optional(),
   /**

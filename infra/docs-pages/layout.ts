@@ -96,7 +96,7 @@ export const neighbourPages = (page: DocsPage): string =>
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 
 /** The fewest sections of a page with a table of contents. */
-const fewSections = 3;
+const fewestSections = 3;
 
 /**
  * The table of contents of a page. Empty for a page with few sections. The table is beside the text on wide screens,
@@ -104,7 +104,7 @@ const fewSections = 3;
  */
 export function contentsOf(headings: readonly Heading[]): string {
   const sections = headings.filter(({ depth }) => depth === 2);
-  if (sections.length < fewSections) return "";
+  if (sections.length < fewestSections) return "";
   const items = sections.map(({ id, html }) => `<li><a href="#${id}">${withoutLinks(html)}</a></li>`);
   return `<details class="contents">\n<summary>On this page</summary>\n<nav aria-label="On this page"><strong>On this page</strong><ul>\n${items.join("\n")}\n</ul></nav>\n</details>`;
 }
@@ -127,6 +127,12 @@ type Page = {
   styles?: readonly string[];
 };
 
+/** The CSS class of a page. The class decides the place of `aside`. */
+function bodyClassOf(part: SitePart, aside: string): "plain" | "operation" | "text" {
+  if (aside === "") return "plain";
+  return part === "reference" ? "operation" : "text";
+}
+
 /**
  * Returns the HTML of a page of the site around its article. Every page except the playground works without scripts. No
  * page loads anything from other sites.
@@ -135,7 +141,7 @@ export function layOut(page: Page): string {
   const { path, title, part, summary, article, aside = "", hasMarkdown = false, scripts = [], styles = [] } = page;
   const nav = navs[part](path);
   const beside = aside === "" ? "" : `<aside>${aside}</aside>\n`;
-  const kind = part === "reference" && aside !== "" ? "operation" : aside === "" ? "plain" : "text";
+  const bodyClass = bodyClassOf(part, aside);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -153,7 +159,7 @@ export function layOut(page: Page): string {
 ${["base", "site", ...styles].map((name) => `    <link rel="stylesheet" href="/docs/${name}.css" />`).join("\n")}
 ${["site", ...scripts].map((name) => `    <script src="/docs/${name}.js" type="module"></script>`).join("\n")}
   </head>
-  <body class="${kind}">
+  <body class="${bodyClass}">
     <a class="skip" href="#content">Skip to the text</a>
     ${header(part)}
     <div class="columns">
@@ -168,10 +174,10 @@ ${nav}
       </details>
 `
 }      <main id="content" tabindex="-1">
-${kind === "text" ? beside : ""}<article>
+${bodyClass === "text" ? beside : ""}<article>
 ${article}
 </article>
-${kind === "operation" ? beside : ""}      </main>
+${bodyClass === "operation" ? beside : ""}      </main>
     </div>
     ${footer}
   </body>

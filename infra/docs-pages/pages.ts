@@ -99,6 +99,7 @@ export const docsPages: readonly DocsPage[] = [...pagesOf(groups), ...operatorPa
 
 /** Documents for contributors. The site does not show them: contributors read them in the repository. */
 export const unpublished: ReadonlySet<string> = new Set(["architecture", "benchmarks", "benchmarks-tables"]);
+
 /** The titles of the other pages to which texts can link, by path. */
 const otherPages = new Map([
   ["/docs", "reference"],

@@ -35,14 +35,18 @@ class Shapes {
 
   #numberOfShape(shape: Shape): number {
     const key = JSON.stringify(shape);
-    const number = this.#numbers.get(key) ?? this.all.push(shape) - 1;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.all.length;
+    this.all.push(shape);
     this.#numbers.set(key, number);
     return number;
   }
 }
 
 function builtinEntry(builtin: Builtin): BuiltinEntry {
-  const [receiver] = builtin.isMethod ? (builtin.parameters[0]?.types ?? []) : [];
+  // The first parameter of a method is the value before the dot.
+  const receiver = builtin.isMethod ? builtin.parameters[0]?.types?.[0] : undefined;
   const owner = receiver === "list" || receiver === "dict" || receiver === "string" ? receiver : null;
   return { name: builtin.name, form: formOf(builtin), of: owner };
 }

@@ -33,7 +33,7 @@ const grammars: Plugin = {
   },
 };
 
-const licenseOf = (name: string): Promise<string> => readFile(join(root, "node_modules", name), "utf8");
+const licenseIn = (path: string): Promise<string> => readFile(join(root, "node_modules", path), "utf8");
 
 async function bundle(entry: string, banner: string, plugins: Plugin[] = []): Promise<string> {
   const { build } = await import("esbuild");
@@ -58,12 +58,12 @@ async function bundle(entry: string, banner: string, plugins: Plugin[] = []): Pr
  * The script of the playground. CodeMirror, Lezer and their small packages have the same author and the same license.
  */
 async function playground(): Promise<string> {
-  const license = await licenseOf("@codemirror/state/LICENSE");
+  const license = await licenseIn("@codemirror/state/LICENSE");
   return bundle("playground/page.ts", `/*\nCodeMirror and Lezer\n\n${license}*/`, [grammars]);
 }
 
 async function search(): Promise<string> {
-  const license = await licenseOf("minisearch/LICENSE.txt");
+  const license = await licenseIn("minisearch/LICENSE.txt");
   return bundle("site/search.ts", `/*\nMiniSearch\n\n${license}*/`);
 }
 

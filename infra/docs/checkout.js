@@ -44,8 +44,9 @@ function showMessage(title, text, { isFailure = false, isWaiting = false } = {})
   if (isNew && !isWaiting) byId("title").focus();
 }
 
-let leading;
-let leadingText = "";
+/** The timer that leads the payer back, and the sentence that announces it. */
+let returnTimer;
+let returnText = "";
 
 /**
  * Offers the way back, if the checkout names an address. Only web addresses become links, because `javascript:` is a
@@ -58,15 +59,15 @@ function offerWayBack(address, leadsBack) {
   byId("back").textContent = `${leadsBack ? "Continue" : "Back"} to ${host}`;
   byId("back").hidden = false;
   if (!leadsBack) return;
-  leadingText = ` In ${leadsBackAfter} seconds ${host} opens.`;
-  byId("outcome").textContent += leadingText;
+  returnText = ` In ${leadsBackAfter} seconds ${host} opens.`;
+  byId("outcome").textContent += returnText;
   byId("stay").hidden = false;
-  leading = setTimeout(() => location.replace(address), leadsBackAfter * 1_000);
+  returnTimer = setTimeout(() => location.replace(address), leadsBackAfter * 1_000);
 }
 
 byId("stay").addEventListener("click", () => {
-  clearTimeout(leading);
-  byId("outcome").textContent = byId("outcome").textContent.replace(leadingText, "");
+  clearTimeout(returnTimer);
+  byId("outcome").textContent = byId("outcome").textContent.replace(returnText, "");
   byId("stay").hidden = true;
   byId("back").focus();
 });

@@ -71,23 +71,20 @@ export async function readSbom(): Promise<Sbom> {
 }
 
 /**
- * Whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. An expression
- * with AND or WITH is not allowed.
+ * Whether an SPDX expression is allowed. In an expression with OR, one allowed licence is enough. An expression with
+ * AND or WITH is not allowed.
  */
+function isAllowedExpression(text: string): boolean {
+  if (/ (?:AND|WITH) /.test(text)) return false;
+  const choices = text.replaceAll(/[()]/g, "").split(" OR ");
+  return choices.some((choice) => allowed.has(choice));
+}
+
+/** Whether a component was checked by hand, or has licences that are all allowed. */
 function isAllowed({ name, licenses = [] }: Sbom["components"][number]): boolean {
   if (Object.hasOwn(checkedByHand, name)) return true;
   const texts = licenses.map((one) => ("expression" in one ? one.expression : (one.license.id ?? "unknown")));
-  return (
-    texts.length > 0 &&
-    texts.every(
-      (text) =>
-        !/ (?:AND|WITH) /.test(text) &&
-        text
-          .replaceAll(/[()]/g, "")
-          .split(" OR ")
-          .some((choice) => allowed.has(choice)),
-    )
-  );
+  return texts.length > 0 && texts.every(isAllowedExpression);
 }
 
 /** The components whose licence is not allowed or not known, each as `name@version`. */

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+import type * as z from "zod";
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject } from "zod-openapi";
 
 import { functionsRoute } from "../../functions/code/handler.ts";
@@ -29,6 +30,12 @@ const functions: readonly Route[] = [...routes, functionsRoute];
 const isExtension = (route: Route): boolean =>
   functions.includes(route) && specifiedRoutes[route.name] !== `${route.http.method} ${route.http.path}`;
 
+/** The request headers that only the endpoint of one protocol has. */
+function protocolHeaders(route: Route): z.ZodRawShape {
+  if (route === mcpRoute) return mcpHeaders.shape;
+  return route === a2aRoute ? a2aHeaders.shape : {};
+}
+
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
   const facts = { isFunction: functions.includes(route), isMcp: route === mcpRoute, functions };
@@ -50,7 +57,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       path: route.params,
       query: route.query,
       header: requestHeaders(route, facts.isFunction, route.http.method === "POST" && !facts.isMcp).extend(
-        facts.isMcp ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
+        protocolHeaders(route),
       ),
     },
     ...(hasBody ? { requestBody: { required: needsBody(route), ...jsonBody(route) } } : {}),

@@ -54,6 +54,7 @@ const answerHeaders = {
 type AnswerHeader = keyof typeof answerHeaders;
 type Headers = NonNullable<ZodOpenApiResponseObject["headers"]>;
 
+/** The end of the name of a component for an optional header. */
 const sometimes = ".sometimes";
 
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
@@ -89,7 +90,7 @@ export function headerComponents(paths: object): Record<string, Header & { requi
 export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
 const secretNote = " The answer contains a secret, so it is not stored. A repeat gets 409 `secret_already_shown`.";
-const maySecretNote = (members: string): string =>
+const possibleSecretNote = (members: string): string =>
   ` An answer that shows a secret (${members}) is not stored. A repeat then gets 409 \`secret_already_shown\`.`;
 const programNote =
   " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. Another program with the same key gets a 422. Each write of the program has its own key, derived from your key. So you can repeat an interrupted program, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header, `request_id` is the key, but only for an hour and for the same program in the same session. For a message of the A2A protocol, `messageId` is the key.";
@@ -97,14 +98,15 @@ const programNote =
 function secretNoteOf(route: Route): string {
   const { shownOnce } = route;
   if (shownOnce.length === 0) return "";
-  return mayReplay(route) ? maySecretNote(shownOnce.map((name) => `\`${name}\``).join(", ")) : secretNote;
+  return mayReplay(route) ? possibleSecretNote(shownOnce.map((name) => `\`${name}\``).join(", ")) : secretNote;
 }
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
-  const promise =
+  const functionNote =
     "Your key for this request. It is stored for 24 hours, only for you and this route. The same request with the same key takes effect only once. A repeat gets the answer of the first request, with `Idempotency-Replayed: true`. Another request with the same key gets a 422. While the first request is still running, a repeat gets 409 `idempotency_in_flight`.";
-  const note = isFunction ? secretNoteOf(route) : programNote;
-  const description = isFunction ? promise + note : `Your key for this program. It is stored for 24 hours.${note}`;
+  const description = isFunction
+    ? `${functionNote}${secretNoteOf(route)}`
+    : `Your key for this program. It is stored for 24 hours.${programNote}`;
   return z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, { error: "Write 1 to 255 visible ASCII characters" })
@@ -112,6 +114,7 @@ function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
     .meta({ description });
 }
 
+/** Matches an entity tag (RFC 9110 §8.8.3). */
 const tag = String.raw`(?:W/)?"[\x21\x23-\x2b\x2d-\x7e]*"`;
 const fields = {
   "If-Match": z.string().regex(new RegExp(String.raw`^(?: *\* *|[ ,]*${tag}(?: *,[ ,]*${tag})*[ ,]*)$`), {

@@ -1,14 +1,22 @@
 /** Matches an escape that JavaScript (flag u), RE2 and Python's `re` all know. */
 const escape = String.raw`\\(?:[dDwWsSnrtfv]|x[0-9a-fA-F]{2}|[.*+?^$|()[\]{}\\/])`;
 
+/**
+ * Matches a character class. The class contains no unescaped `[`, `&`, `|` or `~`, because Python reserves these
+ * characters for operations on sets.
+ */
 const characterClass = String.raw`\[(?!\^\])\^?(?:${escape}|[^\\[\]&~|])+\]`;
 
+/** Matches `(`, `(?:` or `)`. Does not match the beginning of a group with a name, or of look-around. */
 const group = String.raw`\((?:\?:|(?!\?))|\)`;
 
 /** Matches a count of at most 999. RE2 refuses more than 1,000 repetitions. */
 const count = String.raw`\{\d{1,3}(?:,\d{0,3})?\}`;
 
-const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
+/** Matches a character that stands for itself. */
+const plainCharacter = String.raw`[^\\()[\]{}*+?|^$.]`;
+
+const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${plainCharacter}`;
 
 const portable = new RegExp(`^(?:${tokenPattern})*$`);
 

@@ -113,6 +113,7 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
     case "503":
       return headersBesideGateway([...rateLimit, "Retry-After"]);
     default:
+      // The origin is checked before the request is counted.
       return codes.includes("origin_not_allowed") ? headersWith([]) : headersWith(rateLimit);
   }
 }
@@ -127,10 +128,11 @@ function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObjec
   const byStatus = Map.groupBy(problemsOf(route, facts), (code) => String(problemOf(code).status));
   const responses = [...byStatus].map(([status, codes]) => {
     const titles = codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`);
+    const note = gatewayNote(status);
     return [
       status,
       {
-        description: [...titles, gatewayNote(status) ?? []].flat().join(" "),
+        description: [...titles, ...(note === undefined ? [] : [note])].join(" "),
         headers: failureHeaders(status, codes),
         content: { "application/problem+json": { schema: Problem }, ...otherFormats(route, facts, status) },
       },

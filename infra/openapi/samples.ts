@@ -90,6 +90,7 @@ function pythonOf(example: OperationExample): string {
       : [(at: string) => `json=${literal(body, styles.python, at, at.length + "json=".length)}`]),
     () => "timeout=30",
   ];
+  // The column is beyond the longest line, so `bracket` puts each argument on a line of its own.
   const call = bracket([`requests.${route.http.method.toLowerCase()}(`, ")"], parts, { column: 99, step: "    " });
   return [
     "import os",
@@ -184,8 +185,9 @@ const telling = "primary_email email target_email url name number action descrip
  */
 function itemOf({ name }: Route, answer: unknown): { name: string; shown: string } | undefined {
   const lists = Array.isArray(answer) ? [answer] : Object.values(answer as object).filter((one) => Array.isArray(one));
+  const isList = name.endsWith("list") || Array.isArray(answer);
   const [items] = lists;
-  if (!(name.endsWith("list") || Array.isArray(answer)) || lists.length !== 1 || !items) return undefined;
+  if (!isList || lists.length !== 1 || !items) return undefined;
   const item = resultName(name);
   const [first] = items as unknown[];
   const member = telling.find((one) => typeof (first as Record<string, unknown> | undefined)?.[one] === "string");
@@ -226,9 +228,9 @@ function resultName(name: string): string {
   const words = name.split(".");
   const family = words.at(-2) ?? name;
   const verb = words.at(-1) ?? name;
-  const isOfFamily = /^(?:list|get|add|create|update|grant|assign|submit|activate|move|renew|restore|rotate|claim)$/;
+  const familyVerbs = /^(?:list|get|add|create|update|grant|assign|submit|activate|move|renew|restore|rotate|claim)$/;
   const singular = family.replace(/ies$/, "y").replace(/xes$/, "x").replace(/s$/, "");
-  return (isOfFamily.test(verb) ? singular : "result").replaceAll(/_(\w)/g, (_, letter: string) =>
+  return (familyVerbs.test(verb) ? singular : "result").replaceAll(/_(\w)/g, (_, letter: string) =>
     letter.toUpperCase(),
   );
 }

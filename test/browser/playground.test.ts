@@ -177,6 +177,17 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await program(page).getAttribute("aria-invalid")).toBe("false");
   });
 
+  test("shows how many mistakes a program has before the further mistakes, if it does not show all of them", async () => {
+    const { owner } = await newAccount();
+    const { page } = await openPlayground({ user: owner });
+    await write(page, Array.from({ length: 8 }, (_, index) => `workspaces.lst${index}()`).join("\n"));
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await status(page, "Failed");
+    const text = await page.locator(".error").innerText();
+    expect(text).toMatch(/lst0[^]*7 more mistakes, the first 4 of them:[^]*lst4/);
+    expect(await page.locator(".error .mistake").count()).toBe(4);
+  });
+
   test("completes functions and their parameters by keyboard, and can undo the completions", async () => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner });

@@ -119,7 +119,7 @@ const faultStatuses = ["500", "502", "504"];
  * is on.
  */
 export function addRollbackAlarm(scope: Construct, apiId: string, accessLogs: LogGroup, stage: string): void {
-  const isFault = FilterPattern.any(
+  const anyFault = FilterPattern.any(
     ...faultStatuses.map((status) => FilterPattern.stringValue("$.status", "=", status)),
   );
   const faults = new MetricFilter(scope, "FaultsFilter", {
@@ -127,7 +127,7 @@ export function addRollbackAlarm(scope: Construct, apiId: string, accessLogs: Lo
     metricNamespace: `HostedMail/${stage}`,
     metricName: "Faults",
     // The log also has the requests of the other gateway, whose function has no canary.
-    filterPattern: FilterPattern.all(FilterPattern.stringValue("$.api_id", "=", apiId), isFault),
+    filterPattern: FilterPattern.all(FilterPattern.stringValue("$.api_id", "=", apiId), anyFault),
     metricValue: "1",
   });
   new Alarm(scope, "Rollback", {

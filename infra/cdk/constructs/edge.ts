@@ -22,13 +22,13 @@ export const viewerAddressHeader = "x-viewer-address";
 /** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
-/** The statuses of errors for which CloudFront lets us set how long it keeps the answer. */
-const keptErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
+/** The statuses of errors for which CloudFront lets us set how long it caches the answer. */
+const cacheableErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
  * Adds CloudFront with AWS WAF under the host name that customers call. AWS WAF cannot protect an HTTP API directly.
  * CloudFront and AWS WAF are a separate stack, because both have to be in us-east-1. The two stacks share only names in
- * the configuration, so neither waits for the other.
+ * the configuration, so neither waits for the other. Settings with an edge always have `domainName`.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
@@ -63,7 +63,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     webAclId,
     // By default, CloudFront keeps an error for ten seconds, and gives it to other callers too, even if it caches
     // nothing else.
-    errorResponses: keptErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
+    errorResponses: cacheableErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     defaultBehavior: {
       origin: new HttpOrigin(edge.originDomainName, {
         protocolPolicy: cloudfront.OriginProtocolPolicy.HTTPS_ONLY,

@@ -151,7 +151,7 @@ function secretsPolicy({ keyArn }: IKey, formerKeyArns: readonly string[], opens
   return policy;
 }
 
-/** Allows reading the secret `name`. Returns undefined without a name. */
+/** Allows reading the secret `name`. `scope` can be any construct of the stack. Returns undefined without a name. */
 function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {
   const secret = secretArnOf(scope, name);
   return secret === undefined ? undefined : allow(readSecret, secret);
@@ -176,7 +176,10 @@ function sendingPolicy({ files, config }: ProviderResources): PolicyDocument | u
   );
 }
 
-/** A pattern for the ARN of a secret. Secrets Manager adds a hyphen and six characters of its own to the name. */
+/**
+ * A pattern for the ARN of a secret. Secrets Manager adds a hyphen and six characters of its own to the name. `scope`
+ * can be any construct of the stack.
+ */
 export function secretArnOf(scope: Construct, name: string): string;
 export function secretArnOf(scope: Construct, name: string | undefined): string | undefined;
 export function secretArnOf(scope: Construct, name: string | undefined): string | undefined {
@@ -211,8 +214,10 @@ export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], 
       );
     }
   }
-  if (!(["registrar", "dns"] as const).some((provider) => uses.includes(provider) && config[provider] === "route53"))
-    return;
+  const usesRoute53 = (["registrar", "dns"] as const).some(
+    (provider) => uses.includes(provider) && config[provider] === "route53",
+  );
+  if (!usesRoute53) return;
   acknowledge(
     "AwsSolutions-IAM5[Resource::*]",
     "Route 53 Domains has no resources in IAM. Hosted zones are created at run time, and Route 53 chooses their ids.",

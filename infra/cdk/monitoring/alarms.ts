@@ -71,7 +71,8 @@ export function addAlarms(scope: Construct, watched: Watched, targets: Targets):
   const causes = new Map<SymptomId, IAlarmRule[]>();
   const addCause = (symptom: SymptomId, rule: IAlarmRule): void =>
     void causes.set(symptom, [...(causes.get(symptom) ?? []), rule]);
-  const file = (symptom: SymptomId | undefined, alarm: Alarm): void => {
+  // With a symptom, the alarm becomes a cause of the symptom. Without one, the alarm makes tickets.
+  const assign = (symptom: SymptomId | undefined, alarm: Alarm): void => {
     if (symptom !== undefined) return addCause(symptom, inAlarm(alarm));
     tickets.push(alarm);
     if (targets.ticket) alarm.addAlarmAction(new SnsAction(targets.ticket));
@@ -79,10 +80,11 @@ export function addAlarms(scope: Construct, watched: Watched, targets: Targets):
   for (const { slo, counted } of countedSlos(watched)) {
     const { page, later } = addBurnAlarms(scope, slo, counted);
     addCause(slo.symptom, AlarmRule.allOf(...page.map(inAlarm)));
-    for (const alarm of later) file(undefined, alarm);
+    for (const alarm of later) assign(undefined, alarm);
   }
-  for (const { id, symptom, ...settings } of singleAlarms(watched)) file(symptom, addAlarm(scope, id, settings));
-  for (const { id, symptom, ...settings } of workAlarms(watched.failures)) file(symptom, addAlarm(scope, id, settings));
+  for (const { id, symptom, ...settings } of singleAlarms(watched)) assign(symptom, addAlarm(scope, id, settings));
+  for (const { id, symptom, ...settings } of workAlarms(watched.failures))
+    assign(symptom, addAlarm(scope, id, settings));
   const pages = symptomIds.flatMap((id): [SymptomId, IAlarm][] => {
     const rules = causes.get(id);
     return rules === undefined ? [] : [[id, addSymptom(scope, id, rules, targets)]];
@@ -106,19 +108,19 @@ export function countedSlos({
   const bad = hasMailEndpoints ? answered : without(answered, mailErrors);
   return [
     { slo: slos.apiAvailability, counted: { bad, all: gatewayMetric(apiId, "Count", "Sum") } },
-    slower({ ...slos.apiLatency, slowMs: latencyAlarmMs }, gatewayMetric(apiId, "Latency", "p99")),
-    slower(slos.webhookDelay, webhookDelay),
+    durationSlo({ ...slos.apiLatency, slowMs: latencyAlarmMs }, gatewayMetric(apiId, "Latency", "p99")),
+    durationSlo(slos.webhookDelay, webhookDelay),
     ...(hasMailEndpoints
       ? [
           { slo: slos.mailAvailability, counted: { bad: mailErrors, all: mailRequests } },
-          slower(slos.mailLatency, mailLatency),
+          durationSlo(slos.mailLatency, mailLatency),
         ]
       : []),
   ];
 }
 
-/** An SLO about durations. A duration above `slowMs` is bad. */
-const slower = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
+/** An SLO about durations. A duration above `slowMs` is bad. CloudWatch's `TC(500:)` counts the values above 500. */
+const durationSlo = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
   slo,
   counted: { bad: metric.with({ statistic: `TC(${slo.slowMs}:)` }), all: metric.with({ statistic: "SampleCount" }) },
 });
@@ -141,7 +143,8 @@ function addBurnAlarms(scope: Construct, slo: Slo, counted: Counted): { page: Al
 
 type Single = AlarmSettings & { id: string; symptom?: SymptomId };
 
-const one = (id: string, means: string, runbook: string, metric: IMetric, threshold: number): Single => ({
+/** An alarm that makes a ticket. */
+const ticketAlarm = (id: string, means: string, runbook: string, metric: IMetric, threshold: number): Single => ({
   id,
   means,
   runbook,
@@ -159,10 +162,10 @@ function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
   const tableThrottles = ["ReadThrottleEvents", "WriteThrottleEvents"].map((name) => tableMetric(table, name));
   const [crashes, throttled] = ["a-function-crashes", "calls-are-throttled"];
   return [
-    one("Errors", "A function crashed or timed out", crashes, functionsMetric("Errors", "Sum"), 1),
-    one("Throttles", "Calls of functions are throttled", throttled, functionsMetric("Throttles", "Sum"), 1),
-    one("TableThrottled", "DynamoDB throttles the table", throttled, sum(tableThrottles), 10),
-    one("LoggedErrors", "Functions log errors, and some work may not be done", crashes, logMetrics.errors, 10),
+    ticketAlarm("Errors", "A function crashed or timed out", crashes, functionsMetric("Errors", "Sum"), 1),
+    ticketAlarm("Throttles", "Calls of functions are throttled", throttled, functionsMetric("Throttles", "Sum"), 1),
+    ticketAlarm("TableThrottled", "DynamoDB throttles the table", throttled, sum(tableThrottles), 10),
+    ticketAlarm("LoggedErrors", "Functions log errors, and some work may not be done", crashes, logMetrics.errors, 10),
     ...webhookAlarms(logMetrics),
     ...moneyAlarms(logMetrics),
     ...(checker ? [uncheckedLedgers(checker)] : []),
@@ -194,7 +197,7 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
     { ...money, id: "LedgerViolations", means: "The ledger of an account does not add up", metric: ledgerViolations },
     { ...money, id: "BillingFailed", means: "The days of an account could not be closed", metric: billingFailed },
     { ...money, id: "BillingBehind", means: "Billing is behind by more than a day", metric: billingBehind },
-    one("ClosedAccountsPaid", "Money arrived for a closed account", money.runbook, closedAccountsPaid, 1),
+    ticketAlarm("ClosedAccountsPaid", "Money arrived for a closed account", money.runbook, closedAccountsPaid, 1),
   ];
 }
 
@@ -202,7 +205,7 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
 function uncheckedLedgers(checker: IFunction): Single {
   const means = "The ledgers were not checked for three hours";
   const metric = without(checker.metricInvocations(), checker.metricErrors()).with({ period: Duration.hours(3) });
-  return { ...one("LedgersUnchecked", means, "work-fails", metric, 1), isBelow: true };
+  return { ...ticketAlarm("LedgersUnchecked", means, "work-fails", metric, 1), isBelow: true };
 }
 
 const stuckEvents = (publisher: IFunction): Single => ({

@@ -55,10 +55,10 @@ export function addDashboard(scope: Construct, sources: DashboardSources): void 
 
 const heading = (text: string): IWidget => new TextWidget({ markdown: `### ${text}`, width: wholeWidth, height: 1 });
 
-type Shape = { width: number };
 const status = (title: string, alarms: IAlarm[], rows: number): IWidget =>
   new AlarmStatusWidget({ title, alarms, width: wholeWidth, height: rows });
 
+type Shape = { width: number };
 type Draw = (shape: Shape) => IWidget;
 
 /** Draws widgets that fill a row. If the row's width cannot be divided evenly, the last widgets are one unit wider. */
@@ -84,11 +84,11 @@ type Graph = {
   left: IMetric[];
   right?: IMetric[];
   limit?: { value: number; label: string };
-  isLong?: boolean;
+  hasLongLegend?: boolean;
 };
 
 const graph =
-  ({ title, left, right = [], limit, isLong = false }: Graph): Draw =>
+  ({ title, left, right = [], limit, hasLongLegend = false }: Graph): Draw =>
   (shape) => {
     const line: HorizontalAnnotation[] = limit === undefined ? [] : [{ ...limit, color: Color.RED }];
     return new GraphWidget({
@@ -97,7 +97,7 @@ const graph =
       right,
       leftAnnotations: line,
       // A legend with a line for each worker does not fit below the graph.
-      ...(isLong ? { stacked: true, legendPosition: LegendPosition.RIGHT } : {}),
+      ...(hasLongLegend ? { stacked: true, legendPosition: LegendPosition.RIGHT } : {}),
       leftYAxis: { min: 0 },
       rightYAxis: { min: 0 },
       height,
@@ -213,8 +213,12 @@ function causeRows({ table, logMetrics, failures }: Watched): IWidget[][] {
       }),
     ]),
     inRow([
-      graph({ title: "Dead letters, by worker", left: failed("deadLetters"), isLong: true }),
-      graph({ title: "Calls that EventBridge could not make, by worker", left: failed("notCalled"), isLong: true }),
+      graph({ title: "Dead letters, by worker", left: failed("deadLetters"), hasLongLegend: true }),
+      graph({
+        title: "Calls that EventBridge could not make, by worker",
+        left: failed("notCalled"),
+        hasLongLegend: true,
+      }),
     ]),
   ];
 }

@@ -54,13 +54,15 @@ const equal = (member: string, text: string): JsonPattern => FilterPattern.strin
 
 /**
  * Adds metrics of events that only the log shows. CloudWatch counts the log lines, so the metrics cost the functions no
- * time. Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
+ * time. Powertools' metrics would slow every cold start: docs/deploy.md has the figures. In the names of metrics and
+ * symptoms, `MailDoor` means a mail endpoint.
  */
 export function addLogMetrics(
   scope: Construct,
   { functions, access }: { functions: LogGroup; access: LogGroup },
   stage: string,
 ): LogMetrics {
+  // A delivery that waits counts in the line of every run. So `WebhooksDue` is the maximum of the lines, not their sum.
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1", logGroup = functions): Metric =>
     new MetricFilter(scope, `${metricName}Filter`, {
       logGroup,

@@ -11,8 +11,8 @@ export type Slo = {
   /** The least share of good requests, in percent. */
   goalPercent: number;
   /**
-   * The longest duration of a good request, in milliseconds. Undefined if the SLO is about errors, or if a setting has
-   * it.
+   * The longest duration of a good request, in milliseconds. Undefined if the SLO is about errors, or if the duration
+   * is a setting.
    */
   slowMs?: number;
   /** The symptom whose alarm goes off when the error budget burns fast. */

@@ -39,8 +39,9 @@ export function completionsOf(program: Command, words: readonly string[]): strin
     command = command.commands.find((one) => one.name() === word || one.aliases().includes(word)) ?? command;
   const last = before.at(-1) ?? "";
   const option = command.options.find(({ long }) => long === last);
-  const found = option?.argChoices ?? (option?.required ? [] : undefined);
-  if (found) return found.filter((one) => one.startsWith(current));
+  // After an option with a required value comes the value. If the value has no choices, there are no completions.
+  const values = option?.argChoices ?? (option?.required ? [] : undefined);
+  if (values) return values.filter((one) => one.startsWith(current));
   const flags = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? "");
   const isFlag = current.startsWith("-");
   return (isFlag ? [...flags, "--help"] : namesOf(command)).filter((one) => one.startsWith(current));

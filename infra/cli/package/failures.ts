@@ -61,11 +61,12 @@ export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
   if (error instanceof ApiError) {
     const message = error.errors.length > 0 ? `${error.code}: ${placesOf(error)}` : error.message.replace(/^\d+ /, "");
+    // Any other message of an `ApiError` already contains the request's id.
     const id = error.errors.length > 0 && error.requestId !== undefined ? ` (request ${error.requestId})` : "";
-    const isToken = error.status === 401;
+    const isTokenRefused = error.status === 401;
     return {
       line: withAdvice(`${message}${id}`, adviceOf(error)),
-      exitCode: isToken ? exitCodes.notLoggedIn : exitCodes.failed,
+      exitCode: isTokenRefused ? exitCodes.notLoggedIn : exitCodes.failed,
     };
   }
   if (error instanceof ConnectionError) {

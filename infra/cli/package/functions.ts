@@ -65,7 +65,7 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
   if (spec.isNullable && text === "null") return nullValue;
   if (!spec.isList) return oneValueOf(spec, text);
-  // The text is either one item or, as JSON, the whole list. Every list can be emptied by `[]`.
+  // The text is one item. If the items are JSON, the text can also be a list of items. `[]` empties every list.
   const found = text.trim() === "[]" ? [] : oneValueOf(spec, text);
   return [
     ...(Array.isArray(before) ? (before as unknown[]) : []),
@@ -87,7 +87,9 @@ function addOption(command: Command, spec: ArgumentSpec): void {
   const option = new Option(`${flag} ${placeholder}`, `${spec.description}${repeated}`);
   if (spec.choices) option.argChoices = spec.choices;
   if (spec.kind === "boolean") option.preset("true");
-  option.argParser((text: string, before: unknown) => optionValue(spec, text, before)).attributeName = () => spec.name;
+  option.argParser((text: string, before: unknown) => optionValue(spec, text, before));
+  // The value gets the argument's name in the API. By default, commander would use the flag in camel case.
+  option.attributeName = () => spec.name;
   if (spec.isRequired) option.makeOptionMandatory();
   command.addOption(option);
   if (spec.kind !== "boolean") return;

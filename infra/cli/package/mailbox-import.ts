@@ -8,7 +8,10 @@ import { explain, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 import { readText } from "./read-text.ts";
 
-/** One row of the file: its last line, from 1, its mailbox, and the failure if the mailbox could not be created. */
+/**
+ * One row of the file. `line` is the number of the row's last line, from 1. `failure` is the reason why the mailbox
+ * could not be created.
+ */
 type PersonRow = {
   line: number;
   cells: Record<string, string>;
@@ -138,7 +141,7 @@ const itemOf = ({ email, cells }: PersonRow) => ({
 
 /** Creates up to 100 mailboxes of a domain. Returns the rows that the API had no time to try. */
 async function createSome(client: HostedMail, account_id: string, rows: readonly PersonRow[]): Promise<PersonRow[]> {
-  const [{ domain } = { domain: "" }] = rows;
+  const domain = rows[0]?.domain ?? "";
   const { failed } = await client.mailboxes.bulk(
     { account_id, domain, items: rows.map(itemOf) },
     { timeoutMs: 60_000 },

@@ -5,8 +5,10 @@ import { plainText } from "./failures.ts";
 export type Form = "people" | "json" | "jsonl";
 
 /** The form that the options choose. By default `people` on a terminal, and `json` elsewhere. */
-export const formOf = ({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Form =>
-  jsonl ? "jsonl" : json || !process.stdout.isTTY ? "json" : "people";
+export function formOf({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Form {
+  if (jsonl) return "jsonl";
+  return json || !process.stdout.isTTY ? "json" : "people";
+}
 
 type Members = Record<string, unknown>;
 
@@ -52,12 +54,14 @@ function widthsOf(rows: readonly string[][], columns: readonly string[]): number
   }
 }
 
+/** The member of an item at a dotted path, such as `registration.expires_at`. */
+const memberAt = (item: Members, path: string): unknown =>
+  path.split(".").reduce<unknown>((at, key) => (at as Members | null)?.[key], item);
+
 /** A table with a header, for people. */
 export function tableOf(rows: readonly Members[], columns: readonly string[]): string {
   const head = columns.map((name) => name.toUpperCase().replaceAll("_", " ").replaceAll(".", " "));
-  const texts = rows.map((row) =>
-    columns.map((name) => shortOf(name.split(".").reduce<unknown>((at, key) => (at as Members | null)?.[key], row))),
-  );
+  const texts = rows.map((row) => columns.map((name) => shortOf(memberAt(row, name))));
   const widths = widthsOf([head, ...texts], columns);
   return [head, ...texts]
     .map((row) =>

@@ -99,16 +99,16 @@ const counted = (count: number, noun: string): string => `${count} ${noun}${coun
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
-/** The domain name in the first `$ORIGIN` of a zone file that is not the root of the DNS. */
+/** The domain name in the first `$ORIGIN` of a zone file. Skips an `$ORIGIN` that is the root of the DNS. */
 const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+([^\s;]*[^\s;.])\.?\s*(?:;.*)?$/im.exec(zone)?.[1];
 
-/** Matches the text of an entry of a zone file that names the type of its record. */
+/** Matches an entry of a zone file if the entry contains the name of a record type. */
 const recordText =
   /\s(?:A|AAAA|ALIAS|ANAME|APL|CAA|CDNSKEY|CDS|CERT|CNAME|DLV|DNAME|DNSKEY|DS|HINFO|HTTPS|KEY|LOC|MX|NAPTR|NS|NSEC|NSEC3|NSEC3PARAM|NXT|OPENPGPKEY|PTR|RP|RRSIG|SIG|SMIMEA|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT|TYPE\d+|URI)(?:\s|$)/i;
 
 /**
- * Throws a `Failure` if no record was created, and the text of a skipped entry has no type of record. The file is then
- * probably no zone file. Skipped records, such as those that the domain has already, are no failure.
+ * Throws a `Failure` if no record was created and a skipped entry contains no record type. The file is then probably no
+ * zone file. Skipped records, such as those that the domain has already, are no failure.
  */
 function requireRecords({ created_count, skipped }: DnsImportResponse): void {
   const odd = created_count === 0 ? skipped.find(({ text }) => !recordText.test(` ${text}`)) : undefined;

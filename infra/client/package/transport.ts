@@ -235,6 +235,7 @@ export class Transport {
     if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
+    // The API recognises a repeat of the request by the key or by the program's id.
     const isRecognised = takesKey || programRequestId !== undefined;
     // The API ignores the key of a PATCH or a DELETE.
     const ids = isRecognised ? { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId } : {};

@@ -76,7 +76,9 @@ export async function verifyWebhook(
   const offSeconds = /^\d+$/.test(sentAt) ? Math.abs(Date.now() / 1000 - Number(sentAt)) : Number.NaN;
   // NaN fails this comparison.
   if (!(offSeconds <= toleranceSeconds)) {
-    throw new WebhookVerificationError(`The delivery's time is more than ${toleranceSeconds} seconds off.`);
+    throw new WebhookVerificationError(
+      `The delivery's time is not a number, or more than ${toleranceSeconds} seconds off.`,
+    );
   }
   const secrets = typeof secret === "string" ? [secret] : secret;
   if (!(await isSigned(joined(`${id}.${sentAt}.`, body), signatures, secrets))) {

@@ -21,18 +21,21 @@ export type Field = {
 /** The members of an object. `name` is the name of its schema in the document. */
 export type FieldMembers = { name?: string; title?: string; fields: readonly Field[] };
 
-const own = (value: number | undefined): number | undefined =>
+/** Leaves out the bounds of safe integers, because they are no limits for a reader. */
+const statedLimit = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
+/**
+ * A range in words. Empty without a limit. `unit` is a plural with a space before it, such as ` items`, or empty for a
+ * number. With a unit, a range that begins at 0 is written as `at most`.
+ */
 function range(from: number | undefined, to: number | undefined, unit: string): string[] {
-  const [least, most] = [own(from), own(to)];
-  if (least === undefined && most === undefined) return [];
-  const words = most === 1 ? unit.replace(/s$/, "") : unit;
-  if (least === most) return [`exactly ${least}${words}`];
-  if (most === undefined) return [`at least ${least}${least === 1 ? unit.replace(/s$/, "") : unit}`];
-  return [
-    least === undefined || (least === 0 && unit !== "") ? `at most ${most}${words}` : `${least} to ${most}${words}`,
-  ];
+  const [least, most] = [statedLimit(from), statedLimit(to)];
+  const counted = (count: number): string => `${count}${count === 1 ? unit.replace(/s$/, "") : unit}`;
+  if (most === undefined) return least === undefined ? [] : [`at least ${counted(least)}`];
+  if (least === most) return [`exactly ${counted(most)}`];
+  const isOpenBelow = least === undefined || (least === 0 && unit !== "");
+  return [isOpenBelow ? `at most ${counted(most)}` : `${least} to ${counted(most)}`];
 }
 
 const limitsOf = (schema: Schema): string[] => [

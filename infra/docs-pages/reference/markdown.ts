@@ -64,20 +64,21 @@ function answerLines({ answers }: ReferenceOperation): string[] {
   ]);
 }
 
+function callersText({ route, isPublic }: ReferenceOperation): string {
+  if (isPublic) return "Everybody, without a token.";
+  if (route.capability === null) return `Every caller with a token. ${route.open ?? ""}`.trim();
+  return `Callers with the capability \`${route.capability}\`.`;
+}
+
 /** An operation as Markdown, for agents. */
 export function operationMarkdown(operation: ReferenceOperation): string {
-  const { id, method, path, summary, description, route, problems, isPublic } = operation;
+  const { id, method, path, summary, description, route, problems } = operation;
   const { calls, answer } = exampleFor(operation);
-  const callers = isPublic
-    ? "Everybody, without a token."
-    : route.capability === null
-      ? `Every caller with a token. ${route.open ?? ""}`.trim()
-      : `Callers with the capability \`${route.capability}\`.`;
   const samples = calls.flatMap(({ label, language, code }) => [`### ${label}`, fence(language, code)]);
   const parts = [
     `# ${summary}`,
     `\`${method} ${path}\``,
-    `Operation \`${id}\`. ${callers} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
+    `Operation \`${id}\`. ${callersText(operation)} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
     ...(description === "" ? [] : [description]),
     "## Arguments",
     ...argumentLines(operation),

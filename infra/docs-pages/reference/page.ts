@@ -22,18 +22,26 @@ const facts = ({ limits, choices, examples, default: preset }: Field): string =>
   return words.length === 0 ? "" : `<p class="facts">${words.join(" · ")}</p>`;
 };
 
-/** Writes members as nested lists. Writes the members of a named schema once, and then links to them. */
+/**
+ * Writes members as nested lists. Writes the members of a named schema once, and then links to them. `side` is `in` for
+ * a request and `out` for an answer. The anchors of named schemas begin with `side`.
+ */
 class MemberLists {
   readonly #written = new Set<string>();
-  readonly #prefix: "in" | "out";
+  readonly #side: "in" | "out";
 
-  constructor(prefix: "in" | "out") {
-    this.#prefix = prefix;
+  constructor(side: "in" | "out") {
+    this.#side = side;
+  }
+
+  /** The anchor of a named schema. Undefined for a schema without a name. */
+  #anchorOf({ name }: FieldMembers): string | undefined {
+    return name === undefined ? undefined : `${this.#side}-${name}`;
   }
 
   /** Marks the less common case: required members of a request, and optional members of an answer. */
   #presence(required: boolean): string {
-    if (this.#prefix === "in") return required ? ' <span class="required">required</span>' : "";
+    if (this.#side === "in") return required ? ' <span class="required">required</span>' : "";
     return required ? "" : ' <span class="type">not always there</span>';
   }
 
@@ -48,8 +56,9 @@ class MemberLists {
     return `<dl class="members">\n${items.join("\n")}\n</dl>`;
   }
 
-  #nested({ name, fields }: FieldMembers): string {
-    const id = name === undefined ? undefined : `${this.#prefix}-${name}`;
+  #nested(group: FieldMembers): string {
+    const { name, fields } = group;
+    const id = this.#anchorOf(group);
     if (id !== undefined && this.#written.has(id)) {
       return `<p class="facts">The members of <a href="#${id}">${name}</a></p>`;
     }
@@ -63,13 +72,12 @@ class MemberLists {
   body(groups: readonly FieldMembers[], prefix: string): string {
     const [only, ...more] = groups;
     if (only === undefined) return "";
-    if (more.length === 0) {
-      if (this.#written.has(`${this.#prefix}-${only.name}`)) return this.#nested(only);
-      if (only.name !== undefined) this.#written.add(`${this.#prefix}-${only.name}`);
-      const id = only.name === undefined ? "" : ` id="${this.#prefix}-${only.name}"`;
-      return `<div${id}>${this.list(only.fields, prefix)}</div>`;
-    }
-    return groups.map((group) => this.#nested(group)).join("\n");
+    if (more.length > 0) return groups.map((group) => this.#nested(group)).join("\n");
+    const id = this.#anchorOf(only);
+    if (id === undefined) return `<div>${this.list(only.fields, prefix)}</div>`;
+    if (this.#written.has(id)) return this.#nested(only);
+    this.#written.add(id);
+    return `<div id="${id}">${this.list(only.fields, prefix)}</div>`;
   }
 }
 
@@ -96,6 +104,7 @@ function argumentList(operation: ReferenceOperation): string {
   const inBody =
     body &&
     `<h3>Body${body.required ? "" : ' <span class="type">optional</span>'}</h3>\n${lists.body(membersOf(body.schema), "body")}`;
+  // Every operation has headers. They are the last part, and the body comes before them.
   const all = [...parts.slice(0, -1), ...(inBody ? [inBody] : []), ...parts.slice(-1)];
   return `<h2 id="arguments">Arguments</h2>\n${all.join("\n")}`;
 }

@@ -30,6 +30,7 @@ const nodeBefore = (state: EditorState, position: number): SyntaxNode =>
 function bracketsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
   for (let around: SyntaxNode | null = node; around; around = around.parent) {
     const [open, close] = [around.firstChild, around.lastChild];
+    // The bracket of an index comes after the indexed value.
     const opener = around.name === "Index" ? around.getChild("BracketL") : open;
     if (!opener?.name.endsWith("L") || opener.to > position) continue;
     if (!close?.name.endsWith("R") || close.to > position) return around;

@@ -121,7 +121,9 @@ function functionListener({ shapes, onFunction }: EditorOptions): Extension {
   return EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {
     if (!known || !(docChanged || selectionSet)) return;
     const called = functionAt(state, state.selection.main.head, known);
-    if (called !== current) onFunction((current = called));
+    if (called === current) return;
+    current = called;
+    onFunction(called);
   });
 }
 

@@ -75,25 +75,28 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 
 /**
  * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
- * line with the position of this mistake. Each further mistake is one line. `rest` is the remaining text, about all
- * mistakes.
+ * line with the position of this mistake. Each further mistake is one line. `heading` is the line before them: their
+ * number, and how many of them the message has. `rest` is the remaining text, about all mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
+  heading: string;
   rest: string;
 } {
   const lines = message.split("\n");
   const positionLine = lines.indexOf(`line ${line}, column ${column}:`);
-  if (positionLine < 0) return { mistakes: [{ line, column, text: message }], rest: "" };
+  if (positionLine < 0) return { mistakes: [{ line, column, text: message }], heading: "", rest: "" };
   const mistakes = [{ line, column, text: lines.slice(0, positionLine).join("\n") }];
   const rest: string[] = [];
+  let heading = "";
+  // After the position come a line of the program, and a line with a caret.
   for (const one of lines.slice(positionLine + 3)) {
     const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
-    if (text === undefined) rest.push(one);
+    if (/^\d+ more mistakes?(?:, the first \d+ of them)?:$/.test(one)) heading = one;
+    else if (text === undefined) rest.push(one);
     else mistakes.push({ line: Number(at), column: Number(character), text });
   }
-  const heading = new RegExp(`^${mistakes.length - 1} more mistakes?:$`);
-  return { mistakes, rest: rest.filter((one) => !heading.test(one)).join("\n") };
+  return { mistakes, heading, rest: rest.join("\n") };
 }
 
 /** A line of a program, with a caret below a column. Cuts a long line to the part around the column. */
@@ -116,7 +119,7 @@ function mistakeParts({ line, column, text }: Mistake, code: string, goTo: GoTo)
 }
 
 function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElement {
-  const { mistakes, rest } = mistakesIn(error);
+  const { mistakes, heading, rest } = mistakesIn(error);
   const [first = [], ...others] = mistakes.map((mistake) => mistakeParts(mistake, program, goTo));
   const { detail } = error;
   const more =
@@ -129,16 +132,17 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
     element("b", {}, error.code),
     ...first,
     ...more,
+    ...(heading === "" ? [] : [element("p", { className: "prose" }, heading)]),
     ...others.map((parts) => element("div", { className: "mistake" }, ...parts)),
     ...(rest === "" ? [] : [element("p", { className: "prose" }, rest)]),
   );
 }
 
-const heldText = new Map<boolean | null, string>([
-  [true, "yes"],
-  [false, "no"],
-  [null, "known only when it runs"],
-]);
+/** The badge that says whether the caller has the capability of a call. Null if this is known only in a real run. */
+function heldBadge(held: boolean | null): HTMLSpanElement {
+  if (held === null) return badge("known only when it runs", "skipped");
+  return held ? badge("yes", "completed") : badge("no", "failed");
+}
 
 /** The elements that show the writes of a dry run, with their arguments. */
 const plannedParts = (calls: PlannedCall[]): HTMLElement[] =>
@@ -150,6 +154,7 @@ const plannedParts = (calls: PlannedCall[]): HTMLElement[] =>
   });
 
 function dryTable(calls: PlannedCall[]): HTMLTableElement {
+  const headings = ["Call", "Function", "Line", "Access", "Needs", "You may", "Times"];
   const row = ({ index, function: name, line, access, capability, held, count }: PlannedCall): HTMLTableRowElement =>
     element(
       "tr",
@@ -160,15 +165,14 @@ function dryTable(calls: PlannedCall[]): HTMLTableElement {
         [String(line)],
         [access],
         [capability === null ? "a token is enough" : element("code", {}, capability)],
-        [badge(heldText.get(held) ?? "", held === false ? "failed" : held ? "completed" : "skipped")],
+        [heldBadge(held)],
         [count === null ? "known only when it runs" : String(count)],
-      ].map(([content], index) => {
+      ].map(([content], column) => {
         const cell = element("td", {}, content);
-        cell.dataset["label"] = headings[index] ?? "";
+        cell.dataset["label"] = headings[column] ?? "";
         return cell;
       }),
     );
-  const headings = ["Call", "Function", "Line", "Access", "Needs", "You may", "Times"];
   const head = element(
     "thead",
     {},
@@ -201,11 +205,10 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
 /** One line about the result of the program. */
 export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; isReplayed: boolean }): string {
   const { status, complexity_score: score, responses, dry_run } = envelope;
-  const count = dry_run ? dry_run.calls.length : responses.filter(({ status }) => status === "completed").length;
-  const calls = `${count} ${count === 1 ? "call" : "calls"}${dry_run ? " would run" : ""}`;
-  const summary = dry_run ? "Dry run, nothing was changed" : status === "completed" ? "Completed" : "Failed";
-  const again = isReplayed ? " · replayed answer" : "";
-  return `${summary} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
+  const end = `score ${score} · ${Math.round(ms)} ms${isReplayed ? " · replayed answer" : ""}`;
+  if (dry_run) return `Dry run, nothing was changed · ${counted(dry_run.calls.length, "call")} would run · ${end}`;
+  const completed = responses.filter((call) => call.status === "completed").length;
+  return `${status === "completed" ? "Completed" : "Failed"} · ${counted(completed, "call")} · ${end}`;
 }
 
 export type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };

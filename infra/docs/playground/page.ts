@@ -96,14 +96,20 @@ function setRunning(value: boolean): void {
   for (const id of ["run", "dry-run"]) byId(id).setAttribute("aria-disabled", String(value));
 }
 
+/**
+ * The fault of a text that is no token. Empty for a token that can be sent. A header can have only visible ASCII
+ * characters. A shortened token may have an ellipsis.
+ */
+function tokenFault(text: string): string {
+  if (text === "") return "Paste an access token first.";
+  return /^[!-~]+$/.test(text) ? "" : "This is no access token. Paste the whole token.";
+}
+
 async function send(body: ProgramRequest): Promise<void> {
   if (isRunning) return;
-  // A header can have only visible ASCII characters. A shortened token may have an ellipsis.
-  const isToken = /^[!-~]+$/.test(token());
-  showTokenFault(
-    isToken ? "" : token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.",
-  );
-  if (!isToken) return byId("token").focus();
+  const fault = tokenFault(token());
+  showTokenFault(fault);
+  if (fault !== "") return byId("token").focus();
   setRunning(true);
   showStatus("Running…");
   byId("outcome").replaceChildren();
@@ -155,6 +161,7 @@ function showSession(): void {
 
 byId("run").addEventListener("click", () => run(false));
 byId("dry-run").addEventListener("click", () => run(true));
+
 /**
  * Runs the program on Ctrl-Enter or Command-Enter. With Shift, runs it dry. Handles the keys before the editor does.
  */
@@ -167,9 +174,9 @@ function runByKeys(event: KeyboardEvent): void {
 for (const id of ["editor", "token"]) byId(id).addEventListener("keydown", runByKeys, { capture: true });
 byId("who").addEventListener("submit", (event) => event.preventDefault());
 byId("show-token").addEventListener("click", () => {
-  const isShown = field("token").type === "password";
-  field("token").type = isShown ? "text" : "password";
-  byId("show-token").setAttribute("aria-pressed", String(isShown));
+  const wasHidden = field("token").type === "password";
+  field("token").type = wasHidden ? "text" : "password";
+  byId("show-token").setAttribute("aria-pressed", String(wasHidden));
 });
 byId("new-session").addEventListener("click", () => {
   session = crypto.randomUUID();

@@ -8,8 +8,8 @@ export type Parameter = { name: string; type: string; required: boolean; descrip
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
 /**
- * The part of a value's type that completion needs: the members of a dict, or the items of a list. Each number stands
- * for another shape.
+ * The part of a value's type that completion needs: the members of a dict, or the items of a list. Each number is the
+ * number of a shape in the catalogue.
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
@@ -30,6 +30,9 @@ const depthLimit = 100;
 
 /** The shape of a value. `each` is the shape of the items of a list that the program makes. */
 type KnownShape = Shape | { each: KnownShape } | undefined;
+
+/** The type of a value with a known shape. */
+const typeOfShape = (shape: NonNullable<KnownShape>): "dict" | "list" => ("members" in shape ? "dict" : "list");
 
 /** A member of a value. `kind` is empty if the member's type is unknown. */
 export type Member = { name: string; kind: "dict" | "list" | "" };
@@ -61,7 +64,7 @@ export class ValueShapes {
     if (!shape || !("members" in shape)) return [];
     return Object.entries(shape.members).map(([name, number]) => {
       const member = this.#shapes[number];
-      return { name, kind: !member ? "" : "members" in member ? "dict" : "list" };
+      return { name, kind: member ? typeOfShape(member) : "" };
     });
   }
 
@@ -71,7 +74,7 @@ export class ValueShapes {
    */
   builtins(doc: Text, expression?: SyntaxNode): readonly BuiltinEntry[] {
     const shape = expression && this.#shapeOf(doc, expression, 0);
-    const type = shape ? ("members" in shape ? "dict" : "list") : "string";
+    const type = shape ? typeOfShape(shape) : "string";
     return this.#builtins.filter(({ of }) => of === (expression ? type : null));
   }
 
@@ -82,6 +85,7 @@ export class ValueShapes {
       case "Variable":
         return this.#variable(doc, node, depth);
       case "Call":
+        // These builtins return the items of their first argument.
         if (/^(?:sorted|reversed|list)$/.test(sourceOf(doc, node.firstChild ?? node))) {
           return shapeOf(node.getChild("Arguments")?.firstChild?.nextSibling ?? null);
         }
@@ -110,7 +114,8 @@ export class ValueShapes {
   }
 
   #member(shape: KnownShape, name: string): KnownShape {
-    return (shape && "members" in shape && this.#shapes[shape.members[name] ?? 0]) || undefined;
+    if (!shape || !("members" in shape)) return undefined;
+    return this.#shapes[shape.members[name] ?? 0] ?? undefined;
   }
 
   #item(shape: KnownShape): KnownShape {

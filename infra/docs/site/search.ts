@@ -47,16 +47,21 @@ function optionFor({ title, section, path, kind }: SearchResult, position: numbe
   return option;
 }
 
+function countText(count: number): string {
+  if (count === 0) return "Nothing found.";
+  return count === 1 ? "1 result" : `${count} results`;
+}
+
 async function showResults(): Promise<void> {
   const words = input.value.trim();
   try {
     index ??= loadIndex();
     const results = words === "" ? [] : bestResults(await index, words);
+    // The reader has changed the words while the index was loading.
     if (input.value.trim() !== words) return;
     list.replaceChildren(...results.map(optionFor));
     input.setAttribute("aria-expanded", String(results.length > 0));
-    const many = results.length === 1 ? "1 result" : `${results.length} results`;
-    status.textContent = words === "" ? "Type a question or a name." : results.length === 0 ? "Nothing found." : many;
+    status.textContent = words === "" ? "Type a question or a name." : countText(results.length);
     choose(0);
   } catch {
     index = undefined;

@@ -37,7 +37,8 @@ function addCopyButtons(): void {
 const blockNames: Record<string, string> = { PRE: "Code", DIV: "Table", SPAN: "Picture" };
 
 /**
- * Lets the keyboard stop only at those blocks that scroll, and names them. Without this script, it stops at all blocks.
+ * Lets the keyboard stop only at blocks that scroll, and names these blocks. Without this script, the keyboard stops at
+ * all blocks.
  */
 function nameScrolledBlocks(): void {
   const observer = new ResizeObserver((changes) => {
@@ -53,9 +54,10 @@ function nameScrolledBlocks(): void {
   for (const block of document.querySelectorAll("main :is(pre, .table, .picture)")) observer.observe(block);
 }
 
-const remembered = "language";
+/** The key under which the browser's storage keeps the chosen language. */
+const languageKey = "language";
 
-const languages = openStorage(() => localStorage);
+const storage = openStorage(() => localStorage);
 
 type Tab = { key: string; button: HTMLButtonElement; panel: HTMLElement };
 
@@ -93,10 +95,13 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
   list.addEventListener("keydown", (event) => {
     const at = tabs.findIndex(({ button }) => button === document.activeElement);
     const last = tabs.length - 1;
-    const next = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[
-      event.key
-    ];
-    const tab = next === undefined ? undefined : tabs[next];
+    const targets: Record<string, number> = {
+      ArrowRight: at === last ? 0 : at + 1,
+      ArrowLeft: at === 0 ? last : at - 1,
+      Home: 0,
+      End: last,
+    };
+    const tab = tabs[targets[event.key] ?? -1];
     if (!tab) return;
     event.preventDefault();
     choose(tab.key);
@@ -109,13 +114,13 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
 function addTabs(): void {
   const shows: ((key: string | null) => void)[] = [];
   const choose = (key: string): void => {
-    languages.set(remembered, key);
+    storage.set(languageKey, key);
     for (const show of shows) show(key);
   };
   for (const [number, group] of document.querySelectorAll<HTMLElement>(".tabs").entries()) {
     shows.push(makeTabs(group, number, choose));
   }
-  for (const show of shows) show(languages.get(remembered));
+  for (const show of shows) show(storage.get(languageKey));
 }
 
 /** The id in the address's fragment. */

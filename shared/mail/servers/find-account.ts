@@ -39,7 +39,7 @@ export const isProvedBy = (holder: StoredHolder | undefined, domain: StoredDomai
   holder?.firm === true && domain.id === holder.domain_id && domain.is_open && domain.verified_at !== null;
 
 /**
- * Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the lookup always takes
+ * Ids that belong to nothing. A login looks them up if there is no domain or mailbox, so that the lookup always takes
  * equally long.
  */
 const nobody = {
@@ -48,10 +48,12 @@ const nobody = {
 };
 
 /**
- * Looks up an address in the domains of all accounts. The lookup takes the same three round trips whether or not the
- * domain, the address or the mailbox exists.
+ * Looks up an address in the domains of all accounts, in three round trips. Without `forDelivery` the lookup takes
+ * three round trips also if the domain, the address or the mailbox does not exist.
  * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all. Whether the account
- *   has a forwarding rule is read in one batch with the domain.
+ *   has a forwarding rule is read in one batch with the domain. The lookup takes two round trips for an address that
+ *   nobody has, and one for a domain that is not here, because most mail to such addresses is spam. The answers differ
+ *   anyway, so the time reveals nothing more.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(
@@ -62,24 +64,27 @@ export async function findRecipient(
   const holder = await table.get(holderKey(name), StoredHolder);
   const { account_id: accountId, domain_id } = holder ?? nobody;
   const locals = forDelivery ? [local, anyLocal] : [local];
+  const keys = [
+    domainKey(accountId, domain_id),
+    accountKey(accountId),
+    stateKey(accountId),
+    ...locals.map((part) => addressKey(accountId, domain_id, part)),
+  ];
+  const isUnknown = forDelivery && holder === undefined;
   const [[domainItem, accountItem, billingItem, own, catchAll], isForwarding] = await Promise.all([
-    table.getMany([
-      domainKey(accountId, domain_id),
-      accountKey(accountId),
-      stateKey(accountId),
-      ...locals.map((part) => addressKey(accountId, domain_id, part)),
-    ]),
-    forDelivery && hasRules(table, accountId),
+    isUnknown ? [] : table.getMany(keys),
+    forDelivery && !isUnknown && hasRules(table, accountId),
   ]);
   const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
   const isOurs = domain?.id === domain_id && domain.is_open;
   const addressItem = isOurs ? (own ?? catchAll) : undefined;
   const address = addressItem && StoredAddress.parse(addressItem);
   const mailboxId = address?.mailbox_id ?? nobody.domain_id;
-  const [mailboxItem, passwordsItem] = await table.getMany([
+  const mailboxKeys = [
     mailboxKey(accountId, mailboxId),
     ...(withAppPasswords ? [appPasswordsKey(accountId, mailboxId)] : []),
-  ]);
+  ];
+  const [mailboxItem, passwordsItem] = forDelivery && !address ? [] : await table.getMany(mailboxKeys);
   const mailbox = mailboxItem && StoredMailbox.parse(mailboxItem);
   const isHere = address !== undefined && mailbox?.id === address.mailbox_id;
   return {

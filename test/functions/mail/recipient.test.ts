@@ -48,11 +48,15 @@ test("mail to any spelling of an address or of an alias goes to its mailbox", as
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
 });
 
-test("a look-up reads the table three times, for a mailbox, an unknown address and an unknown domain", async () => {
+test("a look-up reads the table three times for a mailbox, twice for an unknown address, once for an unknown domain", async () => {
   const { name } = await scene();
-  for (const address of [`ada@${name}`, `nobody@${name}`, "nobody@example.org"]) {
+  for (const [reads, address] of [
+    [3, `ada@${name}`],
+    [2, `nobody@${name}`],
+    [1, "nobody@example.org"],
+  ] as const) {
     const { calls } = await withFault(undefined, -1, () => whereTo(address));
-    expect(calls, address).toEqual(["BatchGetItem", "BatchGetItem", "BatchGetItem"]);
+    expect(calls, address).toEqual(Array.from({ length: reads }, () => "BatchGetItem"));
   }
 });
 

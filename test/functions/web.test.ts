@@ -184,7 +184,7 @@ test("tells a TLS proxy to get certificates for the hosts that it serves, and fo
   expect([await ask(name), await ask(`www.${name}`), await ask(`mta-sts.${name}`)]).toEqual([404, 404, 200]);
 });
 
-test("reads the host from the proxy's header where the deployment has one, and then from no other", async () => {
+test("if WEB_HOST_HEADER names a header, the host is read only from this header; otherwise the header is ignored", async () => {
   const { name } = await site({ redirect_url: target });
   process.env["WEB_HOST_HEADER"] = "x-web-host";
   try {
@@ -208,7 +208,7 @@ test("no answer contains the account's id", async () => {
   expect(JSON.stringify(answers)).not.toContain(account.id);
 });
 
-test("the DNS records of these hosts follow the settings at once", async () => {
+test("the DNS records of the web hosts follow the settings of the domain at once", async () => {
   const { account, name } = await site({
     redirect_url: target,
     mta_sts_mode: "testing",

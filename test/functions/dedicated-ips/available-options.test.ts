@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { IpOption } from "../../../shared/dedicated-ips/options.ts";
+import { newWorkspace } from "../../support/auth.ts";
 import { billing } from "../../support/billing.ts";
 import { claimed, newOption, send } from "../../support/dedicated-ips.ts";
 import { funded } from "../../support/domains.ts";
@@ -41,7 +42,7 @@ test("`country_code` limits the list to one country", async () => {
 
 test("needs ip.view on the whole account", async () => {
   const account = await newAccount();
-  const scope = { type: "workspace", id: account.id } as const;
+  const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
   const narrow = await newMember(account, { capability: "ip.view", scope });
   expect((await send(account, "GET", "/available-options", undefined, { as: narrow })).status).toBe(403);
 });

@@ -88,13 +88,14 @@ test("a claim without a name gets the reverse name of its address, and costs the
 
 test("costs the highest price among the plans of the last 30 days and all future plans", async () => {
   const today = dayOf(new Date());
-  const cases: [before: number, price: string][] = [
+  const cases: [daysAgo: number, price: string][] = [
     [1, "99.00"],
     [30, "99.00"],
     [31, "25.00"],
   ];
   for (const [daysAgo, price] of cases) {
     const account = await funded(await newAccount());
+    // The last day on per_dedicated_ip was `daysAgo` days ago.
     const plans = [
       { plan_id: "per_dedicated_ip", from: plusDays(today, -90) },
       { plan_id: "per_mailbox", from: plusDays(today, 1 - daysAgo) },
@@ -163,6 +164,7 @@ test("a claim without enough money changes nothing, and shows the available and 
 
 test("is refused without a plan, with a cancelled plan, and above the limit", async () => {
   const { option_id } = await newOption(2);
+  // A plan that begins later is not enough.
   const changing = { plan_id: "per_mailbox", effective_date: plusDays(dayOf(new Date()), 60) };
   for (const [when, code] of [
     [{ cancel_immediately: true }, "plan_required"],

@@ -12,15 +12,13 @@ import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, testTable } from "../../support/world.ts";
 
 describe("at the same time", () => {
-  const statuses = (answers: { status: number }[]) => statusesOf(answers);
-
   test("one of twelve requests for the same record succeeds", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => recordsRequest(account, "POST", "", { domain, ...www })),
     );
-    expect(statuses(answers)).toEqual([201, ...Array(11).fill(409)]);
+    expect(statusesOf(answers)).toEqual([201, ...Array(11).fill(409)]);
     expect(await ownRecords(account, domain)).toHaveLength(1);
   });
 
@@ -32,7 +30,7 @@ describe("at the same time", () => {
         recordsRequest(account, "POST", "", { domain, ...body }),
       ),
     );
-    expect(statuses(answers)).toEqual([201, 409]);
+    expect(statusesOf(answers)).toEqual([201, 409]);
   });
 
   test("different records of one name or of one domain are all added, and the zone has them all", async () => {
@@ -45,7 +43,7 @@ describe("at the same time", () => {
         recordsRequest(account, "POST", "", { domain, ...www, name: `n${index}`, value }),
       ),
     ]);
-    expect(statuses(answers)).toEqual(Array(8).fill(201));
+    expect(statusesOf(answers)).toEqual(Array(8).fill(201));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(8);
     // A request leaves its records to a sync that is already running, and this sync may leave them to the worker.
     await syncZone(account.id, domainId, zoneWork("test"));

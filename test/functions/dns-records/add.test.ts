@@ -71,8 +71,10 @@ describe("the zone", () => {
     expect(await answers(`_443._tcp.${domain}`, "TLSA")).toMatchObject([{ data: tlsa }]);
     const sshfp = { algorithm: 4, hash: 2, fingerprint: hash.toUpperCase() };
     expect(await answers(`host.${domain}`, "SSHFP")).toMatchObject([{ data: sshfp }]);
+    // The names dns.example.net and cdn.example.net in wire format.
     const [dns, cdn] = ["03646e73", "0363646e"].map((first) => `${first}076578616d706c65036e657400`);
     const https = "UNKNOWN_65";
+    // The wire format (RFC 9460) has the priority, the target, and each parameter with its key, length and value.
     const wire = (hex: string) => [{ data: Buffer.from(hex, "hex") }];
     expect(await answers(domain, https)).toMatchObject(wire(`0000${cdn}`));
     expect(await answers(`_8443._https.${domain}`, https)).toMatchObject(
@@ -107,8 +109,14 @@ describe("an added record", () => {
   test("shows all members, those of other types as null, and has an id of its own in the account", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
-    const first = await recordsRequest(account, "POST", "", { domain, name: "WWW.", type: "A", value: " 192.0.2.1 " });
-    expect(first.body.detail).toMatchObject([{ loc: ["body", "name"] }]);
+    // A name that ends with a dot is a full name, so it must be in the domain. The refused request uses up no id.
+    const refused = await recordsRequest(account, "POST", "", {
+      domain,
+      name: "WWW.",
+      type: "A",
+      value: " 192.0.2.1 ",
+    });
+    expect(refused.body.detail).toMatchObject([{ loc: ["body", "name"] }]);
     const { status, body } = await recordsRequest(account, "POST", "", {
       domain,
       name: "WWW",

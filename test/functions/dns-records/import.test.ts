@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { domainKey } from "../../../shared/domains/domain.ts";
 import { recordLimit } from "../../../shared/domains/records/stored-record.ts";
+import type { Key } from "../../../shared/table/writes.ts";
 import { afterReading } from "../../support/between.ts";
 import { addedRecord, ownRecords } from "../../support/dns-records.ts";
 import { write } from "../../support/domain-work.ts";
@@ -17,6 +18,12 @@ const send = ({ id, owner }: Account, body: unknown, headers: Record<string, str
 const list = async ({ id, owner }: Account, domain: string): Promise<Answer["body"]> =>
   (await request("GET", `/v1/public/accounts/${id}/dns-records?domain=${domain}&page_size=100`, { token: owner.token }))
     .body;
+
+/** Whether a call reads the records of a domain. */
+const readsRecordsOf =
+  (domainId: string) =>
+  ({ SK }: Key): boolean =>
+    SK.endsWith(`${domainId}#`);
 
 const file = `$TTL 7200
 @   IN SOA ns1.old.example. hostmaster.old.example. 1 7200 3600 1209600 3600
@@ -82,6 +89,7 @@ test("shows fewer records if they are large, so that the answer can be stored fo
     expect(shown.length).toBeLessThan(60);
   }
   expect((await send(account, { domain, zone_file }, { "idempotency-key": "large" })).text).toBe(first.text);
+  // The answer of a rotation also shows records, and is stored for its key.
   const rotated = await domainsRequest(account, "POST", `/${domain}/dkim/rotate`, {}, { "idempotency-key": "rotated" });
   expect([rotated.status, rotated.body.dns_record_count]).toEqual([200, expect.any(Number)]);
 });
@@ -114,7 +122,7 @@ test("a record that is added during an import stays, and the import adds no dupl
     { domain, name: "ftp", type: "CNAME", value: "elsewhere.example" },
   ];
   const { status, body } = await afterReading(
-    ({ SK }) => SK.endsWith(`${id}#`),
+    readsRecordsOf(id),
     async () => {
       for (const other of others) await addedRecord(account, other);
     },
@@ -132,7 +140,7 @@ test("an import with a key reports records as skipped if another import has adde
   const body = { domain, zone_file: "www IN A 192.0.2.1\nftp IN A 192.0.2.2" };
   const [key, otherKey] = [{ "idempotency-key": randomUUID() }, { "idempotency-key": randomUUID() }];
   const answer = await afterReading(
-    ({ SK }) => SK.endsWith(`${id}#`),
+    readsRecordsOf(id),
     () => send(account, body, otherKey),
     () => send(account, body, key),
   );
@@ -144,7 +152,7 @@ test("an import ends with 409 limit_reached if the domain got too many records m
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const answer = await afterReading(
-    ({ SK }) => SK.endsWith(`${id}#`),
+    readsRecordsOf(id),
     () => write({ update: domainKey(account.id, id), set: { record_count: recordLimit } }),
     () => send(account, { domain, zone_file: "www IN A 192.0.2.1" }),
   );

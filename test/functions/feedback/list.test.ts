@@ -87,6 +87,7 @@ test("a caller without auth.manage sees only the caller's own feedback, with its
 /** Changes stored feedback to the form of earlier versions, which had no list for each submitter. */
 async function forgetSubmitters({ id }: Account): Promise<void> {
   const partition = `ACCOUNT#${id}`;
+  // In the sort order, the backtick is the next character after the underscore, so `LIST#feedback_by/` is in the range.
   for (const { PK, SK, ...row } of await testTable().between(partition, "LIST#feedback", "LIST#feedback`")) {
     const { place_of_submitter: _, ...old } = row;
     if (SK.startsWith("LIST#feedback_by/")) await testTable().attempt({ delete: { PK, SK } });

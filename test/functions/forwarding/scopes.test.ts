@@ -225,6 +225,7 @@ test("a deleted domain takes the rules of its mailboxes and addresses with it", 
   const [ada = ""] = await stocked(account, name, ["ada"]);
   await ruleTo(account, stranger(), { mailbox: ada });
   for (const address of ["sales", "info", "s*", "*"]) await ruleTo(account, stranger(), { domain: name, address });
+  // Each of the five rules has a row for its target and a row for its proof.
   expect(await forwardRows(account)).toHaveLength(10);
   await send(account, "DELETE", at(ada));
   expect((await send(account, "DELETE", `domains/${name}?purge=true`)).status).toBe(200);

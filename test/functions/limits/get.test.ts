@@ -97,7 +97,7 @@ test("every limit that refuses with limit_reached is declared", () => {
   }
 });
 
-const pers: Record<string, string> = { account_and_day: "account and day", service_account: "service account" };
+const shownPer: Record<string, string> = { account_and_day: "account and day", service_account: "service account" };
 
 const page = readFileSync("docs/limits.md", "utf8");
 
@@ -127,7 +127,7 @@ test("the page about limits has the same numbers", () => {
   expect(rowsBelow("| Limit | For each")).toEqual(
     declaredLimits.map(({ name, per, most, unit, description }) => [
       `\`${name}\``,
-      pers[per] ?? per,
+      shownPer[per] ?? per,
       count(most, unit),
       description,
     ]),

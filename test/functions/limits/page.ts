@@ -12,12 +12,9 @@ const { schemas } = document.components as unknown as { schemas: Record<string, 
 
 /** The lists in a schema that have a `maxItems`: the path and the limit of each. */
 function listsIn(schema: Schema, path: string): [path: string, most: number][] {
-  const {
-    maxItems,
-    properties = {},
-    items,
-    anyOf = [],
-  } = schema.$ref === undefined ? schema : (schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {});
+  const referenced = schema.$ref?.split("/").at(-1);
+  const resolved = referenced === undefined ? schema : (schemas[referenced] ?? {});
+  const { maxItems, properties = {}, items, anyOf = [] } = resolved;
   return [
     ...(maxItems === undefined ? [] : [[path, maxItems] as [string, number]]),
     ...Object.entries(properties).flatMap(([name, one]) => listsIn(one, path === "" ? name : `${path}.${name}`)),

@@ -165,22 +165,25 @@ test("refuses logins of a suspended or closed account, and accepts logins of a p
 
 test("mail can be read from the verification until the deletion of its domain, and sent only while the hold on the name is firm", async () => {
   const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
-  const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
+  const served: [state: string, smtp: boolean, imap: boolean][] = [];
+  const look = async (state: string): Promise<void> =>
+    void served.push([state, await logsIn(email, password), await logsIn(email, password, "imap")]);
+  await look("unproved");
   await delegated(account, name);
   await domainsRequest(account, "POST", `/${name}/verify`);
   for (const status of ["active", "degraded", "releasing"]) {
     await setStored(account, name, { status, is_open: status !== "releasing" });
-    served.push([await logsIn(email, password), await logsIn(email, password, "imap")]);
+    await look(status);
   }
   await setStored(account, name, { status: "active", is_open: true });
   await write({ update: holderKey(name), set: { firm: false } });
-  served.push([await logsIn(email, password), await logsIn(email, password, "imap")]);
+  await look("not firm");
   expect(served).toEqual([
-    [false, false],
-    [true, true],
-    [true, true],
-    [false, false],
-    [false, true],
+    ["unproved", false, false],
+    ["active", true, true],
+    ["degraded", true, true],
+    ["releasing", false, false],
+    ["not firm", false, true],
   ]);
 });
 

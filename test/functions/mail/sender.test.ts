@@ -120,31 +120,31 @@ test("a refusal says that the mailbox is paused, the account is suspended or clo
   await send(account, "PATCH", at(ada, "/active"), { active: false });
   expect(await sendsAs(login, login)).toBe("mailbox_paused");
   await send(account, "PATCH", at(ada, "/active"), { active: true });
-  const seen = [];
+  const seen: [state: string, verdict: string][] = [];
   for (const status of ["degraded", "expired", "suspended", "pending_delegation", "active"]) {
     await setStored(account, name, { status });
-    seen.push(await sendsAs(login, login));
+    seen.push([`domain ${status}`, await sendsAs(login, login)]);
   }
   for (const firm of [false, true]) {
     await write({ update: holderKey(name), set: { firm } });
-    seen.push(await sendsAs(login, login));
+    seen.push([`hold ${firm ? "firm" : "not firm"}`, await sendsAs(login, login)]);
   }
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
     await setAccountStatus(testTable(), account.id, status, new Date());
-    seen.push(await sendsAs(login, login));
+    seen.push([`account ${status}`, await sendsAs(login, login)]);
   }
   expect(seen).toEqual([
-    "allowed",
-    "domain_not_ready",
-    "domain_not_ready",
-    "domain_not_ready",
-    "allowed",
-    "domain_not_ready",
-    "allowed",
-    "allowed",
-    "account_suspended",
-    "allowed",
-    "account_suspended",
+    ["domain degraded", "allowed"],
+    ["domain expired", "domain_not_ready"],
+    ["domain suspended", "domain_not_ready"],
+    ["domain pending_delegation", "domain_not_ready"],
+    ["domain active", "allowed"],
+    ["hold not firm", "domain_not_ready"],
+    ["hold firm", "allowed"],
+    ["account past_due", "allowed"],
+    ["account suspended", "account_suspended"],
+    ["account active", "allowed"],
+    ["account closed", "account_suspended"],
   ]);
 });
 

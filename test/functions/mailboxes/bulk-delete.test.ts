@@ -268,6 +268,7 @@ test("when the time of the request is over, the answer has the deleted mailboxes
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));
+  // Each reading of the clock is a minute later. So the time of the request is over when the request first checks it.
   let atMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += 60_000));
   onTestFinished(() => clock.mockRestore());
@@ -285,6 +286,7 @@ test("in a program, the call has only the time that the program has left", async
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));
+  // Each reading of the clock is four seconds later.
   let elapsedMs = 0;
   const now = () => new Date(Date.now() + (elapsedMs += 4_000));
   const code = `mailboxes.bulk_delete(account_id="${account.id}", mailboxes=${JSON.stringify(ids)})`;

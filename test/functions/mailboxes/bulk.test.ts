@@ -180,6 +180,7 @@ test("if a request with an idempotency key is cut off, its repeat creates the re
   const { account, name, sent } = await scene();
   const { value: died } = await withFault("answer lost", { transaction: 1 }, sent);
   expect(died.status).toBe(503);
+  // p3 was there before. The first transaction made 23 mailboxes, and the second one made the other two.
   expect((await listed(account)).total).toBe(1 + 23 + 2);
   // The repeat also lists the mailboxes of a domain that was closed since.
   await setStored(account, name, { is_open: false });
@@ -255,6 +256,7 @@ test("without an idempotency key, a repeat of an interrupted request returns add
 test("in a program, the call has only the time that the program has left", async () => {
   const account = await newAccount();
   const { name } = await home(account);
+  // Each reading of the clock is four seconds later.
   let elapsedMs = 0;
   const now = () => new Date(Date.now() + (elapsedMs += 4_000));
   const items = JSON.stringify(people(60));

@@ -20,8 +20,8 @@ async function withMailboxes(...locals: string[][]) {
   return { account, domains };
 }
 
-const refusalOf = async ({ id: _, ...account }: Account, query: string) => {
-  const { status, body } = await send({ id: _, ...account }, "GET", `mailboxes?${query}`);
+const refusalOf = async (account: Account, query: string) => {
+  const { status, body } = await send(account, "GET", `mailboxes?${query}`);
   return [status, body.detail?.map(({ loc }: { loc: string[] }) => loc)];
 };
 

@@ -6,8 +6,8 @@ import { grant, newUser } from "../../support/world.ts";
 
 test("by default the owners get all mails, and an owner without a known address is shown with null as the email", async () => {
   const { account, address } = await accountWithAddress();
-  const { id } = newUser();
-  const other = { id };
+  // The account does not know the address of a user who is given access by id.
+  const other = { id: newUser().id };
   await grant(account, other, { owner: true });
   expect((await send(account, "GET", "notices")).body).toEqual({
     muted: [],

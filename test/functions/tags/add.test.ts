@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
-import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
@@ -50,10 +49,7 @@ test("lets one of many concurrent requests for a name win, and counts it once", 
 test("an account can have 1,000 tags, and no more until a tag is deleted", async () => {
   const account = await newAccount();
   const { body } = await add(account, { name: "First" });
-  const head = {
-    PK: `ACCOUNT#${account.id}`,
-    SK: rowKey({ partition: "", name: "tags" }, 0).SK.replace(/ROW.*/, "HEAD"),
-  };
+  const head = { PK: `ACCOUNT#${account.id}`, SK: "LIST#tags#HEAD" };
   await testTable().attempt({ update: head, set: { live: 1_000 }, if: "present" });
   expect((await add(account, { name: "Too many" })).body).toMatchObject({ status: 409, code: "limit_reached" });
   await request("DELETE", `/v1/public/accounts/${account.id}/tags/${body.id}`, { token: account.owner.token });

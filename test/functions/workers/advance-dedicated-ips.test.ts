@@ -51,7 +51,9 @@ afterAll(() => stopDns());
 afterEach(() => void vi.useRealTimers());
 
 const eventsOf = async (account: Account): Promise<string[]> =>
-  (await happened(account)).filter((type) => type.startsWith("dedicated_ip.")).map((type) => type.slice(13));
+  (await happened(account))
+    .filter((type) => type.startsWith("dedicated_ip."))
+    .map((type) => type.replace("dedicated_ip.", ""));
 
 const dueAt = async (account: Account, id: string): Promise<number> =>
   Date.parse((await storedIp(account, id))?.due_at ?? "");
@@ -106,8 +108,7 @@ test("a managed IP that is not ready when its account is closed is not paid, and
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
-  const status = { set: { status: "closed" }, update: accountKey(account.id) };
-  await write(status);
+  await write({ set: { status: "closed" }, update: accountKey(account.id) });
   expect(await advance(account, id)).toBeUndefined();
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
   expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "free" });

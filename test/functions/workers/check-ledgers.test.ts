@@ -93,6 +93,7 @@ test("an account that cannot be read is logged, and the other accounts of the ho
     point.startsWith(`query ACCOUNT#${first} LEDGER#BALANCE`) ? ("throttled" as const) : undefined;
   const log = recordingLog();
   const counts = await checkLedgers({ table: openMemoryTable(store, { step }), log, now: () => new Date(0) });
+  // The first of the 24 hours has two of the 40 accounts.
   expect(counts).toMatchObject({ accounts: 2, failed: 1, violations: 0 });
   expect(log.errors.map(([message]) => message)).toEqual(["ledger not checked"]);
 });

@@ -17,6 +17,7 @@ test("`myPermissions` reads no row of a group for a caller in no group", async (
   };
   const table = openMemoryTable(createMemoryStore(), { step });
   await myPermissions(randomUUID(), { table, principal, permissions: { ...noPermissions, member: true }, now });
+  // The caller's access record, the record of all groups' grants, and whether the caller is a super admin.
   expect(points.map((point) => point.split(" ")[0])).toEqual(["read", "read", "read"]);
 });
 

@@ -68,7 +68,7 @@ describe("a user sees", () => {
     expect(await seen(user(ada), { status: "nonsense" })).toEqual([[], 0]);
   });
 
-  test("after these the accounts of the groups in the token, each once, in the order of their ids", async () => {
+  test("the accounts of the groups in the token too, each account once, in the order of their ids", async () => {
     const { table, seen } = await scene();
     const groups = { g: { grants: [] } };
     const group = "00000000-0000-4000-8000-0000000000aa";
@@ -145,7 +145,7 @@ describe("the status of an account", () => {
   });
 });
 
-test("`accountIds` returns all accounts, even if there are more than one read returns", async () => {
+test("`accountIds` returns all accounts, even if one read cannot return them all", async () => {
   const table = openMemoryTable(createMemoryStore());
   const client = await createClient(table, "One");
   const idsOf = async () => {

@@ -21,10 +21,13 @@ afterEach(() => setClockAhead(0));
 
 const decisionsAtLeast = 20_000;
 
-/** The longest time to look for a difference and to shorten its example, in milliseconds. */
+/** The longest time to look for a difference and to shrink the steps that lead to it, in milliseconds. */
 const searchMs = 100_000;
 
-/** The number of compared decisions, and those in which the product differs, with the decision of the model. */
+/**
+ * The number of compared decisions, and a line for each decision in which the product differs from the model. The line
+ * ends with the decision of the model.
+ */
 type Compared = { decisions: number; differences: string[] };
 
 /**
@@ -63,7 +66,8 @@ function statusOf({ model }: World, asker: Asker, capability: Capability, accoun
   if (!place.member) return 404;
   if (may(place, capability, id)) return model.workspaces.get(id)?.accountId === accountId ? 200 : 404;
   const holdsSome = mayAnywhere(place, "workspace.view") || mayAnywhere(place, capability);
-  return !holdsSome || may(place, "workspace.view", id) ? 403 : 404;
+  // A caller who holds permissions only on other workspaces does not learn whether this workspace exists.
+  return holdsSome && !may(place, "workspace.view", id) ? 404 : 403;
 }
 
 type Shown = { status: number; total?: number; ids?: string[] };

@@ -41,9 +41,8 @@ test("an algorithm that the issuer's configuration does not list is refused, eve
 });
 
 test("the error for an invalid environment names all wrong variables at once", () => {
-  expect(() => readEnvironment({ LOG_LEVEL: "loud" })).toThrow(
-    /TABLE_NAME[^]*ISSUERS[^]*LOG_LEVEL|LOG_LEVEL[^]*TABLE_NAME/,
-  );
+  for (const variable of ["TABLE_NAME", "ISSUERS", "LOG_LEVEL"])
+    expect(() => readEnvironment({ LOG_LEVEL: "loud" })).toThrow(variable);
   expect(() => readEnvironment({ TABLE_NAME: "t-1", ISSUERS: "not json" })).toThrow(/ISSUERS/);
   expect(() => readEnvironment({ TABLE_NAME: "t-1", ISSUERS: '[{"issuer":"x"}]' })).toThrow(/audience/);
 });

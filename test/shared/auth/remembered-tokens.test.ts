@@ -35,7 +35,7 @@ test("each token is verified once in 150 seconds", async () => {
   expect(verified()).toBe(3);
 });
 
-/** A verifier that remembers, of an issuer whose keys are published at an address. */
+/** A verifier that remembers tokens, for an issuer that publishes its keys at an address. */
 function published() {
   const issuer = createIssuer();
   const { jwks, ...config } = issuer.issuerConfig();

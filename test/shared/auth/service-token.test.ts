@@ -8,7 +8,7 @@ import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
 
-test("the token of a service account gives only the permissions that were granted to the account", async () => {
+test("the token of a service account gives only the permissions that were granted to the service account", async () => {
   const account = await newAccount();
   const service = await newServiceAccount(account, { role: "viewer" });
   const path = `/v1/public/accounts/${account.id}/workspaces`;

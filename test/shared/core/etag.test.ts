@@ -104,7 +104,7 @@ describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, r
     const { headers } = await callRest(getterOf(route), example, account.owner.token);
     return { account, example, etag: headers["etag"] ?? "" };
   };
-  /** The scene of the tests that change nothing, and of the first call of the last test. */
+  /** The scene that the tests share. Only the last test changes it. */
   let shared: ReturnType<typeof newScene> | undefined;
   const sharedScene = () => (shared ??= newScene());
 

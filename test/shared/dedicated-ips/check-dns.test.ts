@@ -52,7 +52,7 @@ test("one check asks at most 64 DNS questions, even if the addresses have many n
   }
 });
 
-test("a check that would ask more questions is `unknown`; a host with one name for each of 16 addresses needs fewer", async () => {
+test("a check that would ask more than 64 questions is `unknown`; a host with one name for each of 16 addresses needs 48", async () => {
   const ips = sixteen();
   const ip = await hostOf(ips, readyHost);
   const names = (count: number) =>

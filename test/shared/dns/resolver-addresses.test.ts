@@ -52,7 +52,7 @@ test("the resolver skips a nameserver whose address is not public, and asks the 
   expect(await net.open().resolve(name, "A")).toMatchObject({ status: "found" });
 });
 
-/** The nameserver of `example.test`. It refers `sub.example.test` to `host`, with the glue 8.8.66.66. */
+/** Adds the nameserver of `example.test`. It refers `sub.example.test` to `host`, with the glue 8.8.66.66. */
 async function subdomainWithGlue(host: string, net: Internet): Promise<Internet["root"]> {
   const server = await net.addAsLiked({
     udp: (query, send) =>

@@ -56,7 +56,7 @@ test("the resolver sends at most `maxQueries` messages, even if the look-ups bra
   expect(tree.asked.length + root.asked.length).toBeLessThanOrEqual(20);
 });
 
-test("the resolver stops when a question has sent as many messages as it may", async () => {
+test("the resolver stops when it has sent as many messages as one question may take", async () => {
   const net = await internet(...delegated(name, { address: "8.8.0.99" }));
   expect(await net.open({ maxQueries: 2 }).resolve(name, "A")).toEqual({
     status: "unknown",
@@ -64,7 +64,7 @@ test("the resolver stops when a question has sent as many messages as it may", a
   });
 });
 
-test("the resolver stops when several questions together have sent as many messages as they may", async () => {
+test("the resolver stops when it has sent as many messages as several questions together may take", async () => {
   const net = await internet(a("one.test", "45.0.0.1"), a("two.test", "45.0.0.2"), a("three.test", "45.0.0.3"));
   const resolver = net.open();
   const within = openBudget(10_000, 3);
@@ -76,7 +76,7 @@ test("the resolver stops when several questions together have sent as many messa
   expect((await resolver.resolve("three.test", "A")).status).toBe("found");
 });
 
-test("the resolver asks a registry for a domain once for all questions of a budget, and again for the questions of another budget", async () => {
+test("the resolver remembers the nameservers of a domain for the questions of one budget, and asks the registry again for another budget", async () => {
   const net = await internet();
   const names = ["one", "two", "three"].map((label) => `${label}.${name}`);
   const own = await net.add(serving({ name, rrsets: names.map((each) => a(each, "45.0.0.1")) }));

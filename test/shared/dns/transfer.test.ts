@@ -1,4 +1,4 @@
-import { encode, type Answer, type DecodedPacket } from "dns-packet";
+import { AUTHORITATIVE_ANSWER, encode, type Answer, type DecodedPacket } from "dns-packet";
 import { describe, expect, test } from "vitest";
 
 import { transferZone } from "../../../shared/dns/transfer.ts";
@@ -56,7 +56,7 @@ describe("a zone", () => {
     ["fails", 2],
   ])("is not transferred by a server that %s", async (_, code) => {
     const refusing = (query: DecodedPacket) => [
-      responseTo(query, { flags: (1 << 10) | code, answers: [soa, www, soa] }),
+      responseTo(query, { flags: AUTHORITATIVE_ANSWER | code, answers: [soa, www, soa] }),
     ];
     expect(await transferred(refusing)).toBeUndefined();
   });

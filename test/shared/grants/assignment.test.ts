@@ -51,7 +51,7 @@ test("a grant on a resource is found by this resource, and after its revocation 
   expect(rows.map(({ SK, ttl }) => [SK, ttl])).toEqual([[`REVOKED#${planned[0]?.id}`, Math.ceil(keptUntil)]]);
 });
 
-test("an ownership that gets two ends at the same time counts as lasting only if its last end is none", async () => {
+test("if two requests change the end of an ownership at the same time, the later change decides whether the ownership lasts for ever", async () => {
   const table = openMemoryTable(createMemoryStore());
   const give = (user: string, given: Grantable) =>
     table.commit(async () => {
@@ -63,6 +63,7 @@ test("an ownership that gets two ends at the same time counts as lasting only if
   const ending: Grantable = { kind: "account_owner", expires_at: "2026-04-01T00:00:00.000Z" };
   const given = await give("00000000-0000-4000-8000-000000000002", ending);
   const ids = given.map((one) => one.id);
+  /** Changes the end. The first plan uses the state `first`. A plan after a conflict uses the stored state. */
   const end = (expires_at: string | undefined, first: Assignment[]) => {
     let read = first;
     return table.commit(async () => {

@@ -40,17 +40,19 @@ test(
   { timeout: 120_000 },
   async () => {
     const inAccount = routes.filter((route) => "account_id" in route.params.shape && route.capability !== null);
-    const located: string[][] = [];
-    for (const route of inAccount) located.push(route.scope === "visible" ? [] : await locatedBy(route));
-    const byFamily = Map.groupBy(inAccount.keys(), (index) => familyOf(inAccount[index] as Route));
-    // A caller who sees only some domains sees the dedicated IPs that send for these domains.
-    const listed = (family: string): string[] =>
-      family === "dedicated_ips"
-        ? ["domain", "workspace"]
-        : (byFamily.get(family) ?? []).flatMap((at) => located[at] ?? []);
+    const located = new Map<Route, string[]>();
+    for (const route of inAccount) if (route.scope !== "visible") located.set(route, await locatedBy(route));
+    /** The types for a list, which shows what the caller may see: the types of the list's family of routes. */
+    const listedBy = (list: Route): string[] => {
+      // A caller who sees only some domains sees the dedicated IPs that send for these domains.
+      if (familyOf(list) === "dedicated_ips") return ["domain", "workspace"];
+      return inAccount
+        .filter((route) => familyOf(route) === familyOf(list))
+        .flatMap((route) => located.get(route) ?? []);
+    };
     const opened = new Map<Capability, Set<string>>(capabilities.map((one) => [one, new Set<string>()]));
-    for (const [index, route] of inAccount.entries()) {
-      const types = route.scope === "visible" ? listed(familyOf(route)) : (located[index] ?? []);
+    for (const route of inAccount) {
+      const types = located.get(route) ?? listedBy(route);
       for (const type of types) opened.get(route.capability as Capability)?.add(type);
     }
     for (const [capability, types] of opened) {

@@ -113,7 +113,7 @@ describe("the access record of a user", () => {
 });
 
 describe("the access record of a service account", () => {
-  test("stays without grants, is deleted with `forget`, and is in no list of accounts", async () => {
+  test("is kept without grants, is deleted by `forget` once it is empty, and is in no list of accounts", async () => {
     const { change, held, table } = await scene();
     await change(set(program, { grants: [grant("a")] }));
     await change(set(program, { grants: [] }));

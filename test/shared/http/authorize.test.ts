@@ -36,7 +36,7 @@ const call = ({ id, owner }: Account, method: string, path: string, body?: unkno
     ...(body === undefined ? {} : { body }),
   });
 
-describe("the resource of a stranger's link", () => {
+describe("a link by which a stranger confirms a forwarding rule", () => {
   const pressed = async (status: "past_due" | "suspended" | "closed") => {
     const account = await newAccount();
     const rule = await ruleTo(account, stranger());
@@ -46,11 +46,11 @@ describe("the resource of a stranger's link", () => {
     return [answer.status, (await ruleNow(account, rule.id))?.verification_state];
   };
 
-  test("can be used while its account is past due", async () => {
+  test("works while the account of the rule is past due", async () => {
     expect(await pressed("past_due")).toEqual([200, "verified"]);
   });
 
-  test.each(["suspended", "closed"] as const)("cannot be used while its account is %s", async (status) => {
+  test.each(["suspended", "closed"] as const)("does not work while the account of the rule is %s", async (status) => {
     expect(await pressed(status)).toEqual([422, "pending"]);
   });
 });
@@ -88,7 +88,7 @@ describe("a route about the account as a whole", () => {
   });
 });
 
-test("a repeated program returns the stored answer of a stranger's call, even if the link's account was suspended since", async () => {
+test("a repeated program returns the stored answer of a call that used a stranger's link, even if the account of the rule was suspended since", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const someone = newUser();
@@ -134,7 +134,7 @@ describe("the cost of a decision", () => {
     return usage.calls;
   }
 
-  test("is one call for a caller who sees a whole list, and two calls for a caller who sees a part (the second for super admins)", async () => {
+  test("is one call for a caller who sees a whole list, and two calls for a caller who sees a part (the second asks whether the caller is a super admin)", async () => {
     const account = await newAccount();
     const whole = await newMember(account, { capability: "workspace.view" });
     const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
@@ -240,7 +240,8 @@ describe("a super admin with a grant that is enough to call a route", () => {
 });
 
 /**
- * Routes whose `run` compares the caller's permissions with the permissions that it gives. It asks for the rank itself.
+ * Whether `run` compares the caller's permissions with the permissions or the events that the call gives to others.
+ * Such a `run` finds out by itself whether the caller is a super admin.
  */
 const isGiving = ({ capability }: Route): boolean => capability === "auth.manage" || capability === "webhook.manage";
 

@@ -30,9 +30,10 @@ function scene() {
     now: new Date(start + afterMs),
     ...more,
   });
+  /** Claims the key. Throws if an answer is stored. */
   const claim = async (afterMs: number, more: object = {}) => {
     const claimed = await claimKey(table, keyed(afterMs, more));
-    if ("replay" in claimed) throw new Error("it was answered");
+    if ("replay" in claimed) throw new Error("an answer is stored, so there is no claim");
     return claimed;
   };
   return {
@@ -46,6 +47,7 @@ function scene() {
       await table.attempt(claimed.settle(answer));
       return claimed;
     },
+    /** A claim of the key, or the stored answer. */
     claimed: (afterMs: number, more: object = {}) => claimKey(table, keyed(afterMs, more)),
     answer: (afterMs: number, more: object = {}) => storedAnswer(table, keyed(afterMs, more)),
     found: (afterMs: number, more: object = {}) => findAnswer(table, keyed(afterMs, more)),
@@ -196,7 +198,8 @@ describe("an answer", () => {
   });
 
   test("is stored with the scopes of its resource, if the route gives them", async () => {
-    const [scopes, { done, answer, found }] = [[{ type: "workspace", id: "w" }], scene()];
+    const scopes = [{ type: "workspace", id: "w" }];
+    const { done, answer, found } = scene();
     await done({ scopes });
     expect([await answer(0), await found(0)]).toEqual([
       { replay: { id: "first" }, scopes },
@@ -264,7 +267,8 @@ test("a settled claim cannot be released, and a claim that was taken over cannot
   await first.lapse();
   expect(await answer(0)).toMatchObject({ replay: { id: "first" } });
   const late = scene();
-  const [slow] = [await late.claim(0), await late.claim(leaseMs)];
+  const slow = await late.claim(0);
+  await late.claim(leaseMs);
   expect(await late.table.attempt(slow.settle({ id: "slow" }))).toMatchObject({ done: false });
 });
 

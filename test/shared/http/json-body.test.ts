@@ -6,6 +6,7 @@ import { checkFit } from "../../../shared/http/json-body.ts";
 import { eventOf, handlerOf, request } from "../../support/request.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
+/** The errors of a JSON text. Throws if the text is not JSON. */
 const errorsOf = (text: string) => {
   JSON.parse(text);
   try {
@@ -103,11 +104,11 @@ test("half a surrogate pair gets a 422 with its place, and a whole pair is kept"
   expect((await send(account, feedback('{"b":"\\ud83d\\ude00"}'))).body.attributes).toEqual({ b: "😀" });
 });
 
-test("a number of a typed member gets the same error", async () => {
+test("a number that a double cannot hold gets the same error in a member with a type of its own, such as an amount", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/billing/topup-session`;
   const { body } = await request("POST", path, { token: account.owner.token, body: '{"amount":1e309}' });
-  expect(body.detail).toMatchObject([{ loc: ["body", "amount"] }]);
+  expect(body.detail).toMatchObject([{ loc: ["body", "amount"], type: "number_not_kept" }]);
 });
 
 test("any output of JSON.stringify is accepted", () => {
@@ -135,7 +136,7 @@ test("every double is accepted as JavaScript writes it, and a number with more d
   );
 });
 
-test("the error has the place of the number, whatever is around it", () => {
+test("the error for a number that a double cannot hold has the place of the number, whatever is around it", () => {
   const key = fc.string({ maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fc.oneof(key, fc.integer({ min: 0, max: 3 })), { maxLength: 10 }), (path) => {

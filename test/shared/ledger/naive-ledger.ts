@@ -23,11 +23,14 @@ export const newNaiveLedger = (limited: readonly string[]): NaiveLedger => ({
   posted: [],
 });
 
+/** What a movement adds to an account: a credit counts up, and a debit counts down. */
+function effectOn(account: string, { debit, credit, amount }: Posted): number {
+  if (credit === account) return amount;
+  return debit === account ? -amount : 0;
+}
+
 export const postedIn = ({ posted }: NaiveLedger, account: string): number =>
-  posted.reduce(
-    (sum, { debit, credit, amount }) => sum + (credit === account ? amount : debit === account ? -amount : 0),
-    0,
-  );
+  posted.reduce((sum, movement) => sum + effectOn(account, movement), 0);
 
 /** The amount that open holds reserve of an account. */
 export const heldIn = ({ begun, resolved }: NaiveLedger, account: string): number =>
@@ -35,7 +38,7 @@ export const heldIn = ({ begun, resolved }: NaiveLedger, account: string): numbe
     .filter(({ kind, id, debit }) => kind === "hold" && debit === account && !resolved.has(id))
     .reduce((sum, { amount }) => sum + amount, 0);
 
-/** Does the operation, or returns the reason why not. */
+/** Does the operation. Returns `done`, `existed` if it was done before, or the reason why it cannot be done. */
 export function doNaively(ledger: NaiveLedger, operation: Operation, now: Date): Outcome {
   if ("amount" in operation && !isAmount(operation.amount)) {
     const isMissing =
@@ -66,12 +69,14 @@ function begin(ledger: NaiveLedger, asked: Begun): Outcome {
   return "done";
 }
 
+const endings = { capture: "captured", void: "voided", expire: "expired" } as const;
+
 function resolve(ledger: NaiveLedger, asked: Exclude<Operation, Begun>, now: Date): Outcome {
   const hold = ledger.begun.find(({ id, kind }) => id === asked.id && kind === "hold");
   if (hold?.kind !== "hold") return "conflict";
   const amount = asked.kind === "capture" ? (asked.amount ?? hold.amount) : 0;
   if (amount > hold.amount) return "invalid";
-  const as = asked.kind === "capture" ? "captured" : asked.kind === "void" ? "voided" : "expired";
+  const as = endings[asked.kind];
   const before = ledger.resolved.get(asked.id);
   if (before) return before.as === as && before.amount === amount ? "existed" : "conflict";
   const isOver = hold.expiresAt !== undefined && new Date(hold.expiresAt) <= now;

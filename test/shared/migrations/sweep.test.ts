@@ -54,7 +54,8 @@ async function newScene(count: number) {
   };
 }
 
-const begun = async (count: number) => {
+/** A scene in which a worker saw the migration an hour ago, so that the next run begins it. */
+const dueScene = async (count: number) => {
   const scene = await newScene(count);
   await scene.sweep();
   scene.pass(hourMs);
@@ -63,8 +64,10 @@ const begun = async (count: number) => {
 
 test("a migration begins an hour after a worker first sees it, goes through all accounts, and is finished", async () => {
   const { sweep, pass, things, progress } = await newScene(5);
-  for (let minute = 0; minute < 60; minute++, pass(minuteMs))
+  for (let minute = 0; minute < 60; minute++) {
     expect(await sweep()).toEqual({ accounts: 0, failed: 0, rows: 0, unfinished: 1 });
+    pass(minuteMs);
+  }
   expect(things().some(({ colour }) => colour === "red")).toBe(false);
   expect(await sweep()).toEqual({ accounts: 5, failed: 0, rows: 5, unfinished: 0 });
   expect(things()).toEqual(Array.from({ length: 5 }, () => expect.objectContaining({ colour: "red", size: 7 })));
@@ -78,7 +81,7 @@ test("a migration begins an hour after a worker first sees it, goes through all 
 });
 
 test("finished migrations cost one read in a run, and write nothing", async () => {
-  const { sweep, sweepBy, table, store } = await begun(3);
+  const { sweep, sweepBy, table, store } = await dueScene(3);
   await sweep();
   const before = everything(store);
   expect(await sweepBy(mortal(table, 1))).toEqual({ accounts: 0, failed: 0, rows: 0, unfinished: 0 });
@@ -86,7 +89,7 @@ test("finished migrations cost one read in a run, and write nothing", async () =
 });
 
 test("a run stops after its maximum of accounts, the next run continues there, and new accounts are migrated too", async () => {
-  const { sweep, addAccount, things, progress } = await begun(7);
+  const { sweep, addAccount, things, progress } = await dueScene(7);
   expect(await sweep({ most: 3, pageSize: 2, atOnce: 1 })).toMatchObject({ accounts: 3, unfinished: 1 });
   expect(await progress()).toMatchObject({ accounts: 3, rows: 3 });
   await addAccount();
@@ -96,7 +99,7 @@ test("a run stops after its maximum of accounts, the next run continues there, a
 });
 
 test("a migration that is restarted begins again with the first account, and changes no row twice", async () => {
-  const { sweep, pass, table, things, progress } = await begun(3);
+  const { sweep, pass, table, things, progress } = await dueScene(3);
   await sweep();
   const before = things();
   expect(await forgetProgress(table, colours.name)).toBe(true);
@@ -167,6 +170,7 @@ test("of two concurrent runs one does nothing, and a run that has lost its claim
       if (accountId === ids[0] && isFirst) {
         isFirst = false;
         met.push(await sweep({ migrations: [meeting] }));
+        // The claim of the first run ends after six minutes.
         pass(7 * minuteMs);
         met.push(await sweep({ migrations: [meeting] }));
       }
@@ -185,7 +189,7 @@ test("of two concurrent runs one does nothing, and a run that has lost its claim
 });
 
 test("if a process dies after any call, the next run continues, and every row is changed once", async () => {
-  const { table, sweepBy, pass, things, progress } = await begun(6);
+  const { table, sweepBy, pass, things, progress } = await dueScene(6);
   for (let calls = 0; (await progress())?.finished_at === undefined; calls = (calls + 1) % 20) {
     await sweepBy(mortal(table, calls), { pageSize: 2 }).catch(() => undefined);
     pass(7 * minuteMs);

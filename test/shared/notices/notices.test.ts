@@ -78,6 +78,14 @@ const recharge = { amount: "20.00", currency: "USD", reason: "Your card was decl
 const owing = { ...recharge, owed: "15.00" };
 const grant = { id: account.id, grant_kind: "account_owner", subject_type: "user", subject_id: bob };
 
+/** For each status of an account, the words for the status in the mail's subject, and a part of the mail's text. */
+const statusMails = {
+  past_due: { words: "past due", says: "/billing/invoices" },
+  suspended: { words: "suspended", says: "still receive mail" },
+  active: { words: "active again", says: "do nothing" },
+  closed: { words: "closed", says: "cannot be opened again" },
+};
+
 /** Events of every type that can be news, with the subject of the mail and a part of its text. */
 const events: [subject: string, event: NoticeEvent, says: string][] = [
   ["bücher.example expires in 7 days", expiring(7), "ends on 30 November 2026, 12:00 UTC"],
@@ -121,18 +129,13 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ["The DNS of bücher.example is right again", domainEvent("domain.recovered"), "You need to do nothing"],
   ...(["past_due", "suspended", "active", "closed"] as const).flatMap((status) =>
     ["system", "operator"].map((type): [string, NoticeEvent, string] => [
-      `Your account is ${{ past_due: "past due", suspended: "suspended", active: "active again", closed: "closed" }[status]}`,
+      `Your account is ${statusMails[status].words}`,
       eventFor(account, "account.updated", {
         actor: { type, id: type },
         data: { status },
         previous_data: { status: status === "active" ? "past_due" : "active" },
       }),
-      {
-        past_due: "/billing/invoices",
-        suspended: "still receive mail",
-        active: "do nothing",
-        closed: "cannot be opened again",
-      }[status],
+      statusMails[status].says,
     ]),
   ),
   [
@@ -295,7 +298,7 @@ test.each([undefined, null])("the mail about a failed recharge promises no attem
   expect(readingOf(event).text).not.toContain("again");
 });
 
-test("a paid top-up is a mail only if the account was closed before it", () => {
+test("a paid top-up makes a mail only if the account was closed before it", () => {
   const event = eventFor(account, "billing.topup.paid", { data: { amount: "20.00" } });
   const make = (status: "active" | "closed", updated_at: string) =>
     noticeMakers[event.type]?.(event, () => "", { status, updated_at });
@@ -339,6 +342,7 @@ test("an event that is no news for people makes no mail", () => {
 });
 
 test("failed daily renewals of a name have the same `matter` for 15 days, and a failed renewal on request has none", () => {
+  // Notices with the same `matter` make one mail.
   const matters = Array.from({ length: 30 }, (_, index) =>
     noticeOf(
       domainEvent("domain.renewal_failed", {

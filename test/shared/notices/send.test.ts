@@ -132,13 +132,16 @@ function mortal(call: number, isAfter: boolean, letters: Letter[]) {
 }
 
 test("wherever the process dies, the next run sends every mail, and a second copy of a mail has the same Message-ID", async () => {
+  /** Whether the run ended before the process could die. */
   let wasWhole = false;
   for (let call = 1; !wasWhole; call++) {
     for (const isAfter of [false, true]) {
       const { account, address } = await accountWithAddress();
       const other = stranger("other");
       await ownerAt(account, other);
-      const [event, at, letters] = [pastDue(account), new Date(), [] as Letter[]];
+      const event = pastDue(account);
+      const at = new Date();
+      const letters: Letter[] = [];
       const { table, mail, calls } = mortal(call, isAfter, letters);
       await sendNotice(event, noticeWork(at, { table, mail })).catch(() => undefined);
       wasWhole = calls() < call;

@@ -17,7 +17,8 @@ export function readEntity(raw: string): Entity {
 /** The one value of a header. Throws for none or several. */
 export function headerOf({ headers }: Entity, name: string): string {
   const [value, ...more] = headers.get(name) ?? [];
-  if (value === undefined || more.length > 0) throw new Error(`${more.length} more of ${name}`);
+  if (value === undefined || more.length > 0)
+    throw new Error(`the header ${name} has ${headers.get(name)?.length ?? 0} values, and not one`);
   return value;
 }
 

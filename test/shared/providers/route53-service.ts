@@ -51,10 +51,10 @@ const zoneXml = ({ id, name, reference, isPrivate = false, sets }: StoredZone): 
   `<Config><PrivateZone>${isPrivate}</PrivateZone></Config>` +
   `<ResourceRecordSetCount>${sets.length}</ResourceRecordSetCount></HostedZone>`;
 
-/** Names in order of their labels from the end, as Route 53 lists them. */
-const order = (name: string): string => name.split(".").toReversed().join(".");
-const isBefore = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
-const placeOf = ({ name, type }: Pick<StoredSet, "name" | "type">): string => `${order(name)} ${type}`;
+/** The sort key of a name. Route 53 lists names in the order of their labels from the end. */
+const sortKey = (name: string): string => name.split(".").toReversed().join(".");
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+const placeOf = ({ name, type }: Pick<StoredSet, "name" | "type">): string => `${sortKey(name)} ${type}`;
 
 /** A new zone, with SOA and NS at its apex. */
 export const newZone = (id: string, name: string, reference: string): StoredZone => ({
@@ -72,12 +72,15 @@ export const newZone = (id: string, name: string, reference: string): StoredZone
   ],
 });
 
-/** A server with the protocol of Amazon Route 53 (REST-XML, 2013-04-01), with its zones in memory. */
 export type Route53Service = Awaited<ReturnType<typeof startRoute53>>;
 
 /** A fault of the service for one request, or a change of its zones just before the request. */
 export type Trouble = Fault | (() => void);
 
+/**
+ * A server with the protocol of Amazon Route 53 (REST-XML, 2013-04-01), with its zones in memory. `troubles` has the
+ * faults of the first requests, one for each request.
+ */
 export async function startRoute53(...troubles: Trouble[]) {
   const zones = new Map<string, StoredZone>();
   const changes = new Map<string, string>();
@@ -100,11 +103,11 @@ export async function startRoute53(...troubles: Trouble[]) {
   }
 
   function listZones(query: URLSearchParams) {
-    const from = `${order(query.get("dnsname") ?? "")} ${query.get("hostedzoneid") ?? ""}`;
-    const placeOf = ({ name, id }: StoredZone): string => `${order(name)} ${id}`;
+    const from = `${sortKey(query.get("dnsname") ?? "")} ${query.get("hostedzoneid") ?? ""}`;
+    const placeOfZone = ({ name, id }: StoredZone): string => `${sortKey(name)} ${id}`;
     const rest = [...zones.values()]
-      .toSorted((a, b) => isBefore(placeOf(a), placeOf(b)))
-      .filter((zone) => placeOf(zone) >= from);
+      .toSorted((a, b) => compare(placeOfZone(a), placeOfZone(b)))
+      .filter((zone) => placeOfZone(zone) >= from);
     const size = Number(query.get("maxitems"));
     const next = rest[size];
     const more = next ? `<NextDNSName>${next.name}</NextDNSName><NextHostedZoneId>${next.id}</NextHostedZoneId>` : "";
@@ -116,9 +119,10 @@ export async function startRoute53(...troubles: Trouble[]) {
   }
 
   function listSets({ sets }: StoredZone, query: URLSearchParams) {
-    const from = `${order((query.get("name") ?? "").replaceAll("*", "\\052"))} ${query.get("type") ?? ""}`;
+    // Route 53 writes the label `*` as `\052`.
+    const from = `${sortKey((query.get("name") ?? "").replaceAll("*", "\\052"))} ${query.get("type") ?? ""}`;
     const rest = sets
-      .toSorted((a, b) => isBefore(placeOf(a), placeOf(b)))
+      .toSorted((a, b) => compare(placeOf(a), placeOf(b)))
       .filter((set) => !query.has("name") || placeOf(set) >= from);
     const size = Number(query.get("maxitems"));
     const next = rest[size];

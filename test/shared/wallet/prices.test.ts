@@ -17,7 +17,8 @@ const lists = [
 ];
 const withLists = (value: unknown = lists): void => void vi.stubEnv("PLAN_PRICES", JSON.stringify(value));
 
-const january = (day: string): Accrual[] => [
+/** A day with 310 mailboxes, which costs as much as 10 mailboxes in a month of 31 days. */
+const accrualOn = (day: string): Accrual[] => [
   { day, plan_id: "per_mailbox", mailboxes: 310, dedicated_ips: 0, sent_mails: 0 },
 ];
 
@@ -38,10 +39,10 @@ test("a price list holds from its month until the next list, for the plans that 
 });
 
 test("days before a price list keep their earlier prices, even if they are invoiced later", () => {
-  const before = linesOf(january("2026-12-31"));
+  const before = linesOf(accrualOn("2026-12-31"));
   withLists();
-  expect(linesOf(january("2026-12-31"))).toEqual(before);
-  expect([totalAmount(before), totalAmount(linesOf(january("2027-01-01")))]).toEqual([3_000, 4_000]);
+  expect(linesOf(accrualOn("2026-12-31"))).toEqual(before);
+  expect([totalAmount(before), totalAmount(linesOf(accrualOn("2027-01-01")))]).toEqual([3_000, 4_000]);
 });
 
 test("the first days of a dedicated IP cost the price on the day of the claim", () => {
@@ -62,7 +63,7 @@ test("each currency has its own prices, beginning with its first list", () => {
   expect([1, 2, 3].map((month) => planAt("per_mailbox", day(month), "EUR").minimum)).toEqual([700, 800, 800]);
   expect([1, 2, 3].map((month) => planAt("per_mailbox", day(month)).minimum)).toEqual([500, 500, 800]);
   expect(planAt("per_dedicated_ip", day(3), "EUR").prices.mailbox).toBe(dearest.mailbox);
-  expect(totalAmount(linesOf(january(day(1)), "EUR"))).toBe(4_000);
+  expect(totalAmount(linesOf(accrualOn(day(1)), "EUR"))).toBe(4_000);
   expect(["2026-12-31", day(1)].map((one) => isOffered("EUR", one))).toEqual([false, true]);
   expect(() => planAt("per_mailbox", "2026-12-31", "EUR")).toThrow("has no prices in EUR");
   expect([isOffered("USD", day(1)), isOffered("GBP", day(1))]).toEqual([true, false]);

@@ -51,7 +51,7 @@ test("the settings need a rate for each country of the EU", () => {
   expect(VatSettings.safeParse(localVat).success).toBe(true);
 });
 
-test("a rate of the EU can change on days, which are in order", () => {
+test("the rate of a country in the EU can change on days that the settings list in order", () => {
   const change = (from: string, rate: number) => ({ country: "FI", from, rate }) as const;
   const rate_changes = [change("2026-02-01", 26), change("2026-03-01", 24)];
   const rateOn = (day: string) => ruleOf({ country: "FI" }, { rate_changes }, day).rate;
@@ -86,7 +86,9 @@ test.each(right)("%s is a VAT id of its country, and of no other", (vatId) => {
   expect(vatIdFault(vatId.slice(0, 3), countryOf(vatId))).toBeDefined();
 });
 
+// For the countries in this pattern, the product checks only the form of a VAT id.
 test.each(right.filter((vatId) => !/^(BG|CZ|ES|LV)/.test(vatId)))("a wrong digit in %s is noticed", (vatId) => {
+  // The first digit that no three digits in a row follow.
   const place = vatId.search(/\d(?!.*\d{3})/);
   const digit = (Number(vatId.charAt(place)) + 1) % 10;
   expect(vatIdFault(`${vatId.slice(0, place)}${digit}${vatId.slice(place + 1)}`, countryOf(vatId))).toBeDefined();

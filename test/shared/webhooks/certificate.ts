@@ -1,11 +1,15 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 
+/** The octets of a DER length. */
+function lengthOctets(length: number): number[] {
+  if (length < 128) return [length];
+  return length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+}
+
 /** One DER element (ITU-T X.690) of up to 65,535 bytes. */
 function der(tag: number, ...parts: (Buffer | number[])[]): Buffer {
   const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
-  const { length } = content;
-  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+  return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content]);
 }
 
 const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);

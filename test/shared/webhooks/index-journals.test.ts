@@ -29,11 +29,12 @@ test("one of 32 events makes its journals due, and they are indexed once their e
   const { table } = work;
   const { id } = await subscribe(url);
   await appendChanges(table, accountId, 100, work.now());
-  const sampled = (byte: string, place: number) => ({ id: `${timeOrderedId(work.now(), place).slice(0, -2)}${byte}` });
-  for (let place = 0; place < 70; place++) await dispatch(event("workspace.created", sampled("01", place)), work);
+  /** The id of an event, with this last byte. Only a last byte that is a multiple of 32 makes the journals due. */
+  const idEnding = (byte: string, place: number) => ({ id: `${timeOrderedId(work.now(), place).slice(0, -2)}${byte}` });
+  for (let place = 0; place < 70; place++) await dispatch(event("workspace.created", idEnding("01", place)), work);
   passMinutes(5);
   expect(await sweepJournals(work)).toMatchObject({ due: 0 });
-  await dispatch(event("workspace.created", sampled("40", 70)), work);
+  await dispatch(event("workspace.created", idEnding("40", 70)), work);
   expect(await sweepJournals(work)).toMatchObject({ due: 0 });
   passMinutes(5);
   expect(await sweepJournals(work)).toEqual({ due: 2, done: 2, failed: 0 });

@@ -43,6 +43,6 @@ test("a wait is the longer of the scheduled wait and the wait that the receiver 
   );
 });
 
-test("a receiver that asks for more time gets no more attempts", () => {
+test("no attempt follows the last attempt, even if the receiver asks for more time", () => {
   expect(waitSeconds(attemptLimit, 60)).toBeUndefined();
 });

@@ -119,6 +119,7 @@ test("once the status is known, a slow body has only a short time of its own", a
   expect(sent).toEqual({ statusCode: 500, error: "unsuccessful_status", durationMs: expect.any(Number) });
 });
 
+/** Writes `first`, and then `next` again and again until the connection is closed. */
 function drip(socket: Socket, first: string, next: string): void {
   socket.write(first);
   const timer = setInterval(() => socket.write(next), 5);

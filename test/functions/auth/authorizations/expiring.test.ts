@@ -199,17 +199,13 @@ describe("nobody gives a permission for longer than they hold it:", () => {
     const user = await giver(account);
     const group = await newGroup(account, "Lasting");
     await giveGroup(account, group, "dns.view");
-    const [id, attempt] = [account.id, rest];
-    const member = { account_id: id, group_id: group.id, subject_id: user.id, subject_type: "user" };
+    const account_id = account.id;
+    const member = { account_id, group_id: group.id, subject_id: user.id, subject_type: "user" };
     const program = await newServiceAccount(account, { capability: "dns.view" });
     const refused = [
-      await attempt("auth.groups.members.add", member, user),
-      await attempt(
-        "auth.roles.create",
-        { account_id: id, key: "mine", name: "M", capability_keys: ["dns.view"] },
-        user,
-      ),
-      await attempt("auth.service_accounts.rotate", { account_id: id, service_account_id: program.id }, user),
+      await rest("auth.groups.members.add", member, user),
+      await rest("auth.roles.create", { account_id, key: "mine", name: "M", capability_keys: ["dns.view"] }, user),
+      await rest("auth.service_accounts.rotate", { account_id, service_account_id: program.id }, user),
     ];
     for (const { body } of refused) expect(body).toMatchObject({ code: "would_escalate", missing: ["dns.view"] });
   });
@@ -225,26 +221,26 @@ describe("nobody gives a permission for longer than they hold it:", () => {
 
   test("ownership and super admin", async () => {
     const account = await newAccount();
-    const [owner, root, sub] = [newUser(), await newSuperAdmin(), newUser()];
+    const [owner, admin, temporaryAdmin] = [newUser(), await newSuperAdmin(), newUser()];
     await rest("auth.authorizations.grant", owning(account, owner.id, inHours(2)), account.owner);
-    const onto = (end?: string) => rest("auth.authorizations.grant", owning(account, newUser().id, end), owner);
-    expect((await onto()).body).toMatchObject({ code: "would_escalate", missing: ["account_owner"] });
-    expect((await onto(inHours(1))).status).toBe(201);
-    const supering = (subject_id: string, caller: User, expires_at?: string) =>
+    const grantOwnership = (end?: string) =>
+      rest("auth.authorizations.grant", owning(account, newUser().id, end), owner);
+    expect((await grantOwnership()).body).toMatchObject({ code: "would_escalate", missing: ["account_owner"] });
+    expect((await grantOwnership(inHours(1))).status).toBe(201);
+    const grantSuperAdmin = (subject_id: string, caller: User, expires_at?: string) =>
       rest(
         "auth.authorizations.grant",
         { account_id: account.id, grant_kind: "super_admin", subject_id, subject_type: "user", expires_at },
         caller,
       );
-    expect((await supering(sub.id, root, inHours(2))).status).toBe(201);
-    expect((await supering(newUser().id, sub)).body).toMatchObject({ missing: ["super_admin"] });
-    expect((await rest("auth.authorizations.grant", owning(account, newUser().id), sub)).body).toMatchObject({
-      missing: ["account_owner"],
-    });
-    expect(await isSuperAdmin(sub.token)).toBe(true);
+    expect((await grantSuperAdmin(temporaryAdmin.id, admin, inHours(2))).status).toBe(201);
+    expect((await grantSuperAdmin(newUser().id, temporaryAdmin)).body).toMatchObject({ missing: ["super_admin"] });
+    const lasting = await rest("auth.authorizations.grant", owning(account, newUser().id), temporaryAdmin);
+    expect(lasting.body).toMatchObject({ missing: ["account_owner"] });
+    expect(await isSuperAdmin(temporaryAdmin.token)).toBe(true);
     later(2.01);
-    expect(await isSuperAdmin(sub.token)).toBe(false);
-    expect(await statusOf(account, sub)).toBe(404);
+    expect(await isSuperAdmin(temporaryAdmin.token)).toBe(false);
+    expect(await statusOf(account, temporaryAdmin)).toBe(404);
     expect(await statusOf(account, owner)).toBe(404);
   });
 });

@@ -166,8 +166,8 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
       const account = await newAccount();
       const makers = {
         user: newUser,
-        group: newGroup.bind(null, account, "G"),
-        service_account: newServiceAccount.bind(null, account),
+        group: () => newGroup(account, "G"),
+        service_account: () => newServiceAccount(account),
       };
       const { id } = await makers[type]();
       const args = capabilityFor(account, id, "dns.view", type);

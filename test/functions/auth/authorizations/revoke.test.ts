@@ -56,7 +56,8 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     const workspace = await newWorkspace(account, "One");
     const user = newUser();
     const narrow = { ...view, resource_type: "workspace", resource_id: workspace };
-    const [wide] = [await give(account, "user", user.id, view), await give(account, "user", user.id, narrow)];
+    const wide = await give(account, "user", user.id, view);
+    await give(account, "user", user.id, narrow);
     await revoke(account, wide.body.id, account.owner);
     expect(await statusOf(account, user, `workspaces/${workspace}`)).toBe(200);
     expect((await through(entryPoint)("workspaces.list", { account_id: account.id }, user)).body.total).toBe(1);

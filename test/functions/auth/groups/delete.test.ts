@@ -166,6 +166,7 @@ test("when the time of the request is over, the deletion of a large group is a 5
   const members = Array.from({ length: 20 }, () => newUser());
   for (const { id } of members) await join(account, group, id);
   for (const key of capabilities.slice(1, 26)) await giveGroup(account, group, key);
+  // Each reading of the clock is a minute later. So the time of a request is over when the request first checks it.
   let atMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += 60_000));
   onTestFinished(() => clock.mockRestore());

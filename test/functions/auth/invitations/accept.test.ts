@@ -295,6 +295,8 @@ describe("an invitation gives no permission that the inviter does not hold:", ()
 
   test("not even to themselves, when they lose the right to manage access in the same moment", async () => {
     const account = await newAccount();
+    // The right is revoked right after the first read of the inviter's access record. The second round revokes it after
+    // the second read.
     for (const nth of [1, 2]) {
       const email = stranger();
       const admin = person(email);

@@ -13,6 +13,7 @@ test("lists users and service accounts, with their permissions and the groups th
   const inGroup = newUser();
   await join(account, support, inGroup.id);
   const program = await newServiceAccount(account, { capability: "dns.view" });
+  // A service account without permissions is not listed.
   await newServiceAccount(account);
   const { items, total } = await asOwner(account, "GET", "members");
   expect(total).toBe(4);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { roleLimit } from "../../../../shared/access/roles.ts";
 import { rolesKey } from "../../../../shared/accounts/standing.ts";
-import { asOwner, capabilityFor, newGroup, statusOf } from "../../../support/auth.ts";
+import { asOwner, capabilityFor, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
 import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { newAccount, newMember, newUser, testTable } from "../../../support/world.ts";
@@ -38,7 +38,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   test("refuses a role with capabilities that its maker does not hold on the whole account", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
-    const scope = { type: "workspace" as const, id: account.id };
+    const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
     const maker = await newMember(
       account,
       { capability: "auth.manage" },

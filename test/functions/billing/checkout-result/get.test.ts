@@ -83,7 +83,7 @@ test("finds a payment that no webhook has reported, and credits it once, however
   const { checkoutId, token } = await opened(account);
   expect((await resultOf(account.id, token)).body.status).toBe("pending");
   await settleCheckout(testTable(), checkoutId, "pay", new Date());
-  await rested(account, token);
+  await backdateLastQuestion(account, token);
   const polled = await Promise.all(Array.from({ length: 8 }, () => resultOf(account.id, token)));
   expect(statusesOf(polled)).toEqual(polled.map(() => 200));
   expect((await resultOf(account.id, token)).body.status).toBe("paid");
@@ -95,8 +95,8 @@ test("finds a payment that no webhook has reported, and credits it once, however
   expect((await billing(account, "GET", "transactions")).body.total).toBe(1);
 });
 
-/** Sets the time at which the result page last asked the provider to a minute ago. */
-async function rested({ id }: Account, token: string): Promise<void> {
+/** Sets the time of the page's last question to the provider to a minute ago, so that the page asks again. */
+async function backdateLastQuestion({ id }: Account, token: string): Promise<void> {
   const asked_at = new Date(Date.now() - 60_000).toISOString();
   await testTable().attempt({ update: topupKey(id, token.slice(0, 36)), set: { asked_at } });
 }

@@ -33,7 +33,7 @@ test("shows what the list shows, the lines that add up to the amount, and the ti
   expect(await get()).toMatchObject({ status: "paid", paid_at: expect.stringMatching(/Z$/) });
 });
 
-test("shows the credit notes of the invoice, also if an earlier version stored it, and the remaining amount", async () => {
+test("shows the credit notes of the invoice and the remaining amount, also if an earlier version credited the invoice", async () => {
   const account = await newAccount();
   const id = await addInvoice(account);
   const get = async () => (await billing(account, "GET", `invoices/${id}`)).body;
@@ -47,6 +47,7 @@ test("shows the credit notes of the invoice, also if an earlier version stored i
   };
   expect(expected.credit_notes).toMatchObject([{ amount: "0.30" }, { amount: "0.20" }]);
   expect(await get()).toMatchObject(expected);
+  // Earlier versions stored no list of credit notes in the invoice.
   const key = invoiceKey(account.id, id);
   const { credited } = (await testTable().get(key, StoredInvoice)) ?? {};
   await testTable().attempt({ update: key, set: { credited: { lines: credited?.lines, vat: credited?.vat } } });

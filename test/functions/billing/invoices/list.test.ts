@@ -87,25 +87,25 @@ test("a download URL that was changed, has the id of another invoice or has expi
   const [invoice] = (await list(account)).items;
   const [others] = (await list(other)).items;
   const address = new URL(invoice.download_url);
-  const with_ = (name: string, value: string): URL => {
+  const changed = (name: string, value: string): URL => {
     const url = new URL(address);
     url.searchParams.set(name, value);
     return url;
   };
-  const of = (accountId: string, id: string): URL =>
+  const addressOf = (accountId: string, id: string): URL =>
     new URL(address.href.replace(account.id, accountId).replace(invoice.id, id));
   const signature = address.searchParams.get("signature") ?? "";
   const forged = [
-    with_("expires", "99999999999"),
-    with_("expires", "soon"),
-    with_("signature", "A".repeat(signature.length)),
-    with_("signature", ""),
-    with_("signature", `${signature}AA`),
-    of(other.id, others.id),
-    of(other.id, invoice.id),
-    of(account.id, others.id),
-    of(account.id, randomUUID()),
-    of("x", invoice.id),
+    changed("expires", "99999999999"),
+    changed("expires", "soon"),
+    changed("signature", "A".repeat(signature.length)),
+    changed("signature", ""),
+    changed("signature", `${signature}AA`),
+    addressOf(other.id, others.id),
+    addressOf(other.id, invoice.id),
+    addressOf(account.id, others.id),
+    addressOf(account.id, randomUUID()),
+    addressOf("x", invoice.id),
     new URL(address.pathname, address),
   ];
   for (const url of forged) {
@@ -132,8 +132,12 @@ test("an invoice that the product's first version made gets a download URL when 
   await use(account, 10);
   await closeDays(account, endOfMonth());
   const [{ id }] = (await list(account)).items;
-  const later = ["download_key", "seller"];
-  await testTable().attempt({ update: invoiceKey(account.id, id), set: { file_key: "invoices/x.pdf" }, remove: later });
+  const addedLater = ["download_key", "seller"];
+  await testTable().attempt({
+    update: invoiceKey(account.id, id),
+    set: { file_key: "invoices/x.pdf" },
+    remove: addedLater,
+  });
   const pages = await Promise.all([list(account), list(account), list(account)]);
   for (const { items } of pages) expect((await download(new URL(items[0].download_url))).statusCode).toBe(200);
 });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 
 import { newSeries } from "../../../../shared/billing/invoices/invoice.ts";
-import { dayMs, dayOf, monthOf, plusDays, setClockAhead } from "../../../../shared/core/time.ts";
+import { dayMs, dayOf, nextMonth, plusDays, setClockAhead } from "../../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { addUsage } from "../../../support/usage.ts";
@@ -63,7 +63,7 @@ test("a change to the cancelled plan resumes the plan", async () => {
 test("while an invoice is open, a change gets a 409 that names the invoice", async () => {
   const account = await newAccount();
   await use(account, 10);
-  await closeDays(account, plusDays(monthOf(plusDays(monthOf(today()), 40)), -1));
+  await closeDays(account, plusDays(nextMonth(today()), -1));
   const { body } = await change(account, { plan_id: "per_dedicated_ip" });
   expect(body).toMatchObject({ status: 409, code: "payment_due" });
   expect(body.open_invoices).toEqual([`${newSeries(account.id)}-000001`]);

@@ -39,18 +39,18 @@ const post = (account: Account, posting: Posting, at: Date): Promise<void> =>
 const listed = async (account: Account): Promise<{ transaction_id: string; status: string; effective_at: string }[]> =>
   (await billing(account, "GET", "transactions")).body.items;
 
-const later = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
+const inMinutes = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
 
 test("the end of a hold changes its status, but not its place in the list, which is sorted by `effective_at`", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   for (const [index, id] of ["freed", "taken", "left"].entries()) {
-    await post(account, { kind: "hold", ...purchase(id, 100) }, later(index + 1));
+    await post(account, { kind: "hold", ...purchase(id, 100) }, inMinutes(index + 1));
   }
-  await post(account, { kind: "transfer", ...purchase("after", 1) }, later(10));
+  await post(account, { kind: "transfer", ...purchase("after", 1) }, inMinutes(10));
   const before = await listed(account);
-  await post(account, { kind: "void", id: "freed" }, later(20));
-  await post(account, { kind: "capture", id: "taken", amount: 60 }, later(30));
+  await post(account, { kind: "void", id: "freed" }, inMinutes(20));
+  await post(account, { kind: "capture", id: "taken", amount: 60 }, inMinutes(30));
   const after = await listed(account);
   expect(after.map(({ status }) => status)).toEqual(["settled", "pending", "settled", "void", "settled"]);
   const placesOf = (items: typeof before) =>
@@ -65,7 +65,7 @@ test("transactions that were made at the same moment by different clocks are sor
   await fund(account, 10_000);
   const skews = [5, -5, 3, 0, -1, 5];
   await Promise.all(
-    skews.map((skew, index) => post(account, { kind: "transfer", ...purchase(String(index), 1) }, later(skew))),
+    skews.map((skew, index) => post(account, { kind: "transfer", ...purchase(String(index), 1) }, inMinutes(skew))),
   );
   const instants = (await listed(account)).map(({ effective_at }) => effective_at);
   expect(instants).toHaveLength(7);
@@ -75,11 +75,11 @@ test("transactions that were made at the same moment by different clocks are sor
 test("a hold whose `effective_at` the product's first version changed is shown with the time at which it was held", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
-  await post(account, { kind: "hold", ...purchase("held", 100) }, later(1));
+  await post(account, { kind: "hold", ...purchase("held", 100) }, inMinutes(1));
   const [{ effective_at: heldAt } = { effective_at: "" }] = await listed(account);
-  await post(account, { kind: "void", id: "held" }, later(2));
+  await post(account, { kind: "void", id: "held" }, inMinutes(2));
   const key = rowKey(transactionsOf(account.id), 1);
-  const moved = { effective_at: later(2).toISOString() };
+  const moved = { effective_at: inMinutes(2).toISOString() };
   await testTable().attempt({ update: key, set: moved, remove: ["resolved_at"] });
   expect((await listed(account))[0]).toMatchObject({ status: "void", effective_at: heldAt });
 });
@@ -102,16 +102,14 @@ test("shows no internal ids, only the id of the transaction", async () => {
   ]);
 });
 
-const at = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
-
 /** An account with a top-up now, holds 1 to 5 minutes from now, and charges 6 to 8 minutes from now. */
 async function manyMovements(): Promise<Account> {
   const account = await newAccount();
   await fund(account, 10_000);
   for (const minute of [1, 2, 3, 4, 5])
-    await post(account, { kind: "hold", ...purchase(`p${minute}`, minute) }, at(minute));
+    await post(account, { kind: "hold", ...purchase(`p${minute}`, minute) }, inMinutes(minute));
   for (const minute of [6, 7, 8]) {
-    await post(account, { kind: "transfer", ...purchase(`c${minute}`, minute), type: "charge" }, at(minute));
+    await post(account, { kind: "transfer", ...purchase(`c${minute}`, minute), type: "charge" }, inMinutes(minute));
   }
   return account;
 }
@@ -176,7 +174,7 @@ const asCsv = ({ id, owner }: Account, query = "", accept = "text/csv"): Promise
 test("a CSV file has all matching transactions, not only a page, and no formula", async () => {
   const account = await manyMovements();
   const formula = { ...purchase("formula", 9), description: '=HYPERLINK("https://evil.example")' };
-  await post(account, { kind: "transfer", ...formula }, at(9));
+  await post(account, { kind: "transfer", ...formula }, inMinutes(9));
   const answer = await asCsv(account, "?page_size=2&type=purchase&order=asc");
   expect([answer.status, answer.headers]).toMatchObject([
     200,

@@ -63,6 +63,7 @@ test("a domain that gets another IP before its unassignment is settled belongs o
   await move(account, "assign", from.id, names);
   const { calls } = await withFault(undefined, -1, () => move(account, "unassign", from.id, names));
   await move(account, "assign", from.id, names);
+  // The second transaction changes the domains, and settles none of them.
   const moving = calls.flatMap((command, at) => (command === "TransactWriteItems" ? [at] : [])).at(1) ?? -1;
   const { value: died } = await withFault("answer lost", moving, () => move(account, "unassign", from.id, names));
   expect(died.status).toBe(503);

@@ -21,8 +21,8 @@ const create = (account: Account, mailbox: string, body: unknown, options = {}) 
   send(account, "POST", at(mailbox, "/aliases"), body, options);
 
 test("returns the whole address, if the caller gives the local part or any spelling of the address", async () => {
-  const { account, id, name } = await scene(["ada"], `bücher-${uniqueName("b", "example-x.com")}`);
-  const unicode = name.replace(/^xn--\S+?(?=\.)/, (label) => decodeURIComponent(new URL(`http://${label}`).hostname));
+  const unicode = `bücher-${uniqueName("b", "example-x.com")}`;
+  const { account, id, name } = await scene(["ada"], unicode);
   const given: [alias: string, local: string][] = [
     ["sales", "sales"],
     [" Info ", "info"],

@@ -83,7 +83,7 @@ test("the download URL is signed for an hour, and its file name has the day of t
   expect(ticket.expires - before).toBeLessThan(3_660);
 });
 
-test("shows an export to the caller who requested it, and to callers who can export the whole account", async () => {
+test("shows an export to the caller who requested the export, and to callers who can export the whole account", async () => {
   const { account, domainId, id } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const may = { capability: "mailbox.export" as const };
@@ -100,7 +100,7 @@ test("shows an export to the caller who requested it, and to callers who can exp
   expect((await get(account, id, viewer)).body).toMatchObject({ required_capability: "mailbox.export" });
 });
 
-test("404 for the caller who requested it, after one of the caller's permissions to export has ended", async () => {
+test("404 for the caller who requested the export, after one of the caller's permissions to export has ended", async () => {
   const { account, domainId, id } = await scene();
   const { id: otherId } = await home(account);
   const may = { capability: "mailbox.export" as const };
@@ -124,7 +124,7 @@ test("404 for the caller who requested it, after one of the caller's permissions
   }
 });
 
-test("200 for the caller who requested it, after a permission was replaced by a wider one, or the resource of a permission was deleted", async () => {
+test("200 for the caller who requested the export, after a permission was replaced by a wider one, or the resource of a permission was deleted", async () => {
   const { account, domainId, id } = await scene();
   const { id: otherId, workspace_id } = await home(account);
   const asker = await newMember(account, {
@@ -143,7 +143,7 @@ test("200 for the caller who requested it, after a permission was replaced by a 
   }
 });
 
-test("404 for the caller who requested it, after a permission on a deleted mailbox was revoked", async () => {
+test("404 for the caller who requested the export, after a permission on a deleted mailbox was revoked", async () => {
   const { account, name, id } = await scene();
   const { id: otherId } = await home(account);
   const [mailboxId = ""] = await stocked(account, name, ["cy"]);

@@ -24,9 +24,9 @@ export type Outcome = string;
 
 /**
  * Whether `giver` holds the permission `given` for as long as `lasting` says. By default, this is as long as `given`
- * lasts. To take a permission away, the caller must hold the permission only now.
+ * lasts. A caller who takes a permission away need not hold it longer than `now`.
  */
-function handable(
+function holdsGiven(
   model: AuthModel,
   giver: Asker,
   accountId: string,
@@ -39,14 +39,15 @@ function handable(
   return capabilitiesGiven(model, accountId, given).every((capability) => may(place, capability, scopeOf(given)));
 }
 
-const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
-  givenTo(model, accountId, lineage(model, groupId)).every((given) => handable(model, giver, accountId, given));
+/** Whether `giver` holds all permissions that a group gives to its members. */
+const holdsPermissionsOf = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
+  givenTo(model, accountId, lineage(model, groupId)).every((given) => holdsGiven(model, giver, accountId, given));
 
 /** Whether `giver` may take something away from `subjects`. If a subject owns the account, only an owner may. */
-const rankHandable = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
+const mayTakeFrom = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
   givenTo(model, accountId, subjects)
     .filter(({ kind }) => kind === "account_owner")
-    .every((given) => handable(model, giver, accountId, given, "now"));
+    .every((given) => holdsGiven(model, giver, accountId, given, "now"));
 
 /** Whether a group, service account or workspace belongs to the account. True of every user. */
 function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
@@ -73,7 +74,7 @@ export function assign(
   const capabilities = capabilitiesGiven(model, accountId, given);
   if (scope !== undefined && capabilities.every((one) => ofAccounts.test(one))) return "value_error";
   if (scope !== undefined && !has(model, accountId, "workspace", scope)) return "not_found";
-  if (!handable(model, actor, accountId, given)) return "would_escalate";
+  if (!holdsGiven(model, actor, accountId, given)) return "would_escalate";
   if (!has(model, accountId, subject.type, subject.id)) return "not_found";
   const assignment = { accountId, subject, given };
   const before = [...model.assignments].find(
@@ -88,7 +89,7 @@ export function assign(
 const withoutEnd = ({ given, ...assignment }: Assignment): string =>
   JSON.stringify({ ...assignment, given: { ...given, expires_at: undefined } });
 
-/** Whether only this assignment makes a user an owner of the account without an end. */
+/** Whether this is the only assignment that makes a user an owner of the account for ever. */
 function isLastOwner(model: AuthModel, assignment: Assignment): boolean {
   const isLastingOwner = ({ accountId, subject, given }: Assignment): boolean =>
     accountId === assignment.accountId &&
@@ -103,7 +104,7 @@ export function revoke(model: AuthModel, { accountId, actor, id }: Change & { id
   if (found?.accountId !== accountId || !lasts(model, found.given, "now")) return "not_found";
   const { kind } = found.given;
   const isRank = kind === "account_owner" || kind === "super_admin";
-  if (isRank && !handable(model, actor, accountId, found.given, "now")) return "would_escalate";
+  if (isRank && !holdsGiven(model, actor, accountId, found.given, "now")) return "would_escalate";
   if (isLastOwner(model, found)) return "last_owner";
   model.assignments.delete(id);
   return "done";
@@ -132,7 +133,7 @@ export function deleteWorkspace(model: AuthModel, accountId: string, id: string)
 export function deleteGroup(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
   if (!has(model, accountId, "group", id)) return "not_found";
   if ([...model.groups.values()].some(({ parentId }) => parentId === id)) return "group_not_empty";
-  if (!rankHandable(model, actor, accountId, lineage(model, id))) return "would_escalate";
+  if (!mayTakeFrom(model, actor, accountId, lineage(model, id))) return "would_escalate";
   model.groups.delete(id);
   model.members = model.members.filter(({ groupId }) => groupId !== id);
   purge(model, ({ subject }) => subject.id === id);
@@ -149,9 +150,9 @@ export function moveGroup(
   if (parentId === group.parentId) return "done";
   if (parentId !== undefined) {
     if (!has(model, accountId, "group", parentId)) return "not_found";
-    if (!groupHandable(model, actor, accountId, parentId)) return "would_escalate";
+    if (!holdsPermissionsOf(model, actor, accountId, parentId)) return "would_escalate";
   }
-  if (!rankHandable(model, actor, accountId, lineage(model, id))) return "would_escalate";
+  if (!mayTakeFrom(model, actor, accountId, lineage(model, id))) return "would_escalate";
   if (lineage(model, parentId).includes(id)) return "group_cycle";
   const { name } = group;
   model.groups.set(id, { accountId, name, ...(parentId === undefined ? {} : { parentId }) });
@@ -166,7 +167,7 @@ const isIn = (model: AuthModel, { groupId, member }: Membership): boolean =>
 export function addMember(model: AuthModel, change: Membership): Outcome {
   const { accountId, actor, groupId, member } = change;
   if (!has(model, accountId, "group", groupId)) return "not_found";
-  if (!groupHandable(model, actor, accountId, groupId)) return "would_escalate";
+  if (!holdsPermissionsOf(model, actor, accountId, groupId)) return "would_escalate";
   if (!has(model, accountId, member.type, member.id)) return "not_found";
   if (!isIn(model, change)) model.members.push({ groupId, id: member.id });
   return "done";
@@ -175,7 +176,7 @@ export function addMember(model: AuthModel, change: Membership): Outcome {
 export function removeMember(model: AuthModel, change: Membership): Outcome {
   const { accountId, actor, groupId } = change;
   if (!has(model, accountId, "group", groupId)) return "not_found";
-  if (!rankHandable(model, actor, accountId, lineage(model, groupId))) return "would_escalate";
+  if (!mayTakeFrom(model, actor, accountId, lineage(model, groupId))) return "would_escalate";
   if (!isIn(model, change)) return "not_found";
   model.members = model.members.filter((one) => one.groupId !== change.groupId || one.id !== change.member.id);
   return "done";
@@ -183,7 +184,7 @@ export function removeMember(model: AuthModel, change: Membership): Outcome {
 
 export function revokeProgram(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
   if (!has(model, accountId, "service_account", id)) return "not_found";
-  if (!rankHandable(model, actor, accountId, [id])) return "would_escalate";
+  if (!mayTakeFrom(model, actor, accountId, [id])) return "would_escalate";
   model.programs.delete(id);
   model.members = model.members.filter((member) => member.id !== id);
   purge(model, ({ subject }) => subject.id === id);

@@ -15,6 +15,7 @@ export type AuthModel = {
   superAdmins: Set<string>;
   workspaces: Map<string, Named>;
   groups: Map<string, Named & { parentId?: string }>;
+  /** The service accounts. */
   programs: Map<string, { accountId: string }>;
   members: { groupId: string; id: string }[];
   /** The groups that the identity provider puts into a user's token. */
@@ -130,7 +131,8 @@ export function placeOf(model: AuthModel, asker: Asker, accountId: string, lasti
 
 export function capabilitiesGiven(model: AuthModel, accountId: string, given: Grantable): readonly Capability[] {
   if (given.kind === "custom_role") return model.roles.get(roleName(accountId, given.custom_role)) ?? [];
-  return given.kind === "capability" ? [given.capability] : given.kind === "role" ? bundles[given.role] : [];
+  if (given.kind === "role") return bundles[given.role];
+  return given.kind === "capability" ? [given.capability] : [];
 }
 
 export const scopeOf = (given: Grantable): string | undefined => ("scope" in given ? given.scope?.id : undefined);

@@ -84,6 +84,7 @@ export type Scene = {
   group: Made | undefined;
   parent: Made | undefined;
   workspace: Made | undefined;
+  /** A service account. */
   program: Made | undefined;
   member: Asker;
   subject: Subject;

@@ -99,7 +99,7 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
     real: async () => passHour(world),
     model: () => "done",
   }),
-  // The worker changes no permissions.
+  // The sweep deletes grants that have ended. This changes no permissions.
   sweep: ({ context: { log } }) => ({
     real: async () => {
       const { failed } = await sweepGrants({ table: testTable(), log, now: clock });

@@ -44,7 +44,7 @@ test.each<[string, RecordData, string]>([
   ["quotation marks and backslashes by code", { type: "TXT", text: 'a "b" \\ c' }, '"a \\042b\\042 \\134 c"'],
   ["characters outside printable ASCII by code", { type: "TXT", text: "é\n\u007f" }, '"\\303\\251\\012\\177"'],
   ["long text in strings", { type: "TXT", text: "x".repeat(300) }, `"${"x".repeat(255)}" "${"x".repeat(45)}"`],
-])("writes %s", (_what, data, value) => {
+])("`valueOf` writes %s", (_what, data, value) => {
   expect(valueOf(data)).toBe(value);
 });
 

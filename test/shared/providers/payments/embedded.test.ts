@@ -48,7 +48,7 @@ test("a checkout has a page on this machine, and can be read by any process with
   const checkout = await open();
   expect(checkout.id).toMatch(/^cs_local_[0-9a-f]{36}$/);
   expect(checkout).toMatchObject({ url: `http://127.0.0.1:8080/_local/checkout/${checkout.id}`, expiresAt: inAnHour });
-  const asked = embeddedPayments(testTable(), { webhookSecret: "", baseUrl: "http://127.0.0.1:1" });
+  const other = embeddedPayments(testTable(), { webhookSecret: "", baseUrl: "http://127.0.0.1:1" });
   expect(await paymentsAt(start).getCheckout(checkout.id)).toEqual({
     id: checkout.id,
     status: "open",
@@ -59,10 +59,10 @@ test("a checkout has a page on this machine, and can be read by any process with
     expiresAt: inAnHour,
     url: checkout.url,
   });
-  expect(await asked.getCheckout(checkout.id)).toMatchObject({ reference: "topup-1" });
+  expect(await other.getCheckout(checkout.id)).toMatchObject({ reference: "topup-1" });
 });
 
-test("one idempotency key makes one checkout, even for many requests at once, and no different checkout", async () => {
+test("one idempotency key makes one checkout, even for many requests at once, and is refused for a different checkout", async () => {
   const same = input();
   const made = await Promise.all(Array.from({ length: 5 }, () => paymentsAt(start).createCheckout(same)));
   expect(new Set(made.map(({ id }) => id)).size).toBe(1);
@@ -72,7 +72,7 @@ test("one idempotency key makes one checkout, even for many requests at once, an
 });
 
 test.each(["", "cs_local_", "KEY#1", `cs_local_${"0".repeat(36)}`, `cs_local_${"0".repeat(36)}\n`])(
-  "%j is not found",
+  "%j is not the id of a checkout",
   async (id) => {
     await expect(paymentsAt(start).getCheckout(id)).rejects.toMatchObject({ code: "not_found" });
   },

@@ -9,21 +9,21 @@ import { startLoopback } from "../loopback.ts";
 afterEach(() => void vi.unstubAllEnvs());
 
 /**
- * Secrets Manager on 127.0.0.1 until the test ends. While `trouble` is set, each request has this fault. The current
- * version was created just now.
+ * Secrets Manager on 127.0.0.1 until the test ends. `value` is the current version of the secret, which was created
+ * just now, and `former` is the version before. While `trouble` is set, each request has this fault.
  */
 async function scene(value: string, trouble?: Trouble) {
-  const stored: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
+  const service: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
   const { url, recorded } = await startLoopback(
     ({ body }) => {
-      const text = body.includes("AWSPREVIOUS") ? stored.former : stored.value;
+      const text = body.includes("AWSPREVIOUS") ? service.former : service.value;
       if (text === undefined) return amzRefusal({ status: 400, type: "ResourceNotFoundException" });
       return amzJson({ SecretString: text, CreatedDate: Date.now() / 1_000 });
     },
-    () => (typeof stored.trouble === "object" ? amzRefusal(stored.trouble) : stored.trouble),
+    () => (typeof service.trouble === "object" ? amzRefusal(service.trouble) : service.trouble),
   );
   vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
-  return Object.assign(stored, { recorded });
+  return Object.assign(service, { recorded });
 }
 
 const stored = (key: string): string => JSON.stringify({ api_key: `sk_${key}`, webhook_secret: `whsec_${key}` });

@@ -25,15 +25,14 @@ const intentOf = (status: string, more: object = {}) => ({
 
 /** Stripe with one PaymentIntent. `create` is the answer to the charge, and `listed` has the known PaymentIntents. */
 async function scene(create: { status: number; body: object }, listed: object[] = []) {
+  const list = { object: "list", url: "/v1/payment_intents", has_more: false, data: listed };
+  const answerTo = ({ method, path }: Recorded) => {
+    if (path.endsWith("/cancel")) return { status: 200, body: intentOf("canceled") };
+    return method === "GET" ? { status: 200, body: list } : create;
+  };
   const { url, recorded } = await startLoopback(
-    ({ method, path }: Recorded) => {
-      const isCancel = path.endsWith("/cancel");
-      const body = isCancel
-        ? intentOf("canceled")
-        : method === "GET"
-          ? { object: "list", url: "/v1/payment_intents", has_more: false, data: listed }
-          : create.body;
-      const status = isCancel || method === "GET" ? 200 : create.status;
+    (request) => {
+      const { status, body } = answerTo(request);
       return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     },
     () => undefined,

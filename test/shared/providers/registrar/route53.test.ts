@@ -55,7 +55,7 @@ test.each([
   ["2027-02-01T03:04:05.499Z", ["autoRenewPeriod"], "grace"],
   ["2027-02-01T03:04:05.500Z", [], "redemption"],
   ["2027-01-10T00:00:00.000Z", ["redemptionPeriod https://icann.org/epp#redemptionPeriod"], "redemption"],
-])("at %s a name with the statuses %j is in the phase %3$s", async (at, StatusList, phase) => {
+])("at %s a name with the statuses %j is in the phase %s", async (at, StatusList, phase) => {
   const one = await scene([], { now: () => new Date(at) });
   one.domains.set(name, { ...newDomain(name), StatusList });
   const statuses = StatusList.map((status) => status.split(" ")[0]);

@@ -409,7 +409,7 @@ export const dkimQueue: Queue = { name: "DKIM_DUE", shards: 4 };
 
 /**
  * The queue of transfers to us. The account and the domain identify a task. Transfers have a queue of their own,
- * because a connected domain is still checked at other times.
+ * because a connected domain is still checked during its transfer, and the two tasks are due at different times.
  */
 export const transferQueue: Queue = { name: "TRANSFER_DUE", shards: 4 };
 

@@ -28,12 +28,17 @@ type Compare = (a: StoredDomain, b: StoredDomain) => number;
 
 const compareIds = (a: string, b: string): number => (ordinalOf(a) ?? 0) - (ordinalOf(b) ?? 0);
 const endOf = ({ registration }: StoredDomain): string => registration?.expires_at ?? "~";
+/** Orders domains by the end of their registration. A domain without a registration never expires, so it is last. */
+function compareEnds(a: StoredDomain, b: StoredDomain): number {
+  const [endOfA, endOfB] = [endOf(a), endOf(b)];
+  if (endOfA === endOfB) return compareIds(a.id, b.id);
+  return endOfA < endOfB ? -1 : 1;
+}
 const byPlace: Compare = (a, b) => a.workspace_ordinal - b.workspace_ordinal;
 const comparisons: Record<DomainSort, Compare> = {
   created_at: (a, b) => compareIds(a.id, b.id),
   name: (a, b) => (a.name < b.name ? -1 : 1),
-  // A domain without a registration never expires, so it comes last in the order `asc`.
-  expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
+  expires_at: compareEnds,
 };
 
 /**
@@ -84,11 +89,12 @@ function sortIds(
   named: readonly string[] | undefined,
   { sort, order }: DomainOrder,
 ): string[] {
-  const isNamed = new Set(named);
-  const both = inWorkspace && named ? inWorkspace.filter((id) => isNamed.has(id)) : (inWorkspace ?? named ?? []);
-  const isWanted = new Set(both);
-  const byName = sort === "name" ? (named ?? []).filter((id) => isWanted.has(id)) : undefined;
-  const sorted = byName ?? (sort === "created_at" || !inWorkspace ? both.toSorted(compareIds) : both);
+  const namedIds = new Set(named);
+  const both = inWorkspace && named ? inWorkspace.filter((id) => namedIds.has(id)) : (inWorkspace ?? named ?? []);
+  const wantedIds = new Set(both);
+  const byName = sort === "name" ? (named ?? []).filter((id) => wantedIds.has(id)) : undefined;
+  const keepsPlaces = inWorkspace !== undefined && sort !== "created_at";
+  const sorted = byName ?? (keepsPlaces ? both : both.toSorted(compareIds));
   return order === "asc" ? [...sorted] : sorted.toReversed();
 }
 
@@ -136,10 +142,11 @@ export async function filteredDomains(
   const needsNames = name !== undefined || sorting.sort === "name";
   const readsPointers = needsNames && (!references || accountTotal * units.pointer < referencesCost);
   const named = readsPointers ? await idsByName(table, accountId, name) : undefined;
-  const isCheaperByRows = named
+  // The references also cost a read. Without them, the rows of more domains are read and filtered by their workspace.
+  const skipsReferences = named
     ? named.length * units.byId < placeTotal * units.reference
     : accountTotal * units.row < referencesCost;
-  const inWorkspace = references && !isCheaperByRows ? await references.read(0, placeTotal) : undefined;
+  const inWorkspace = references && !skipsReferences ? await references.read(0, placeTotal) : undefined;
   const ids = named || inWorkspace ? sortIds(inWorkspace, named, sorting) : undefined;
   const idsHavePlace = inWorkspace !== undefined || !references;
   const idsHaveNames = readsPointers || !needsNames;

@@ -53,7 +53,7 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
-/** The name of a domain that this process has not seen. This is for a list whose query names the domain. */
+/** The key by which a list finds the domain in its query. None for an id, or for a name that this process has seen. */
 export const aheadOfName = ({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): Key[] =>
   expectedDomainId(seen, accountId, ref) === undefined ? [domainNameKey(accountId, ref)] : [];
 

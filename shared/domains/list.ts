@@ -89,11 +89,11 @@ export async function listDomains(
   const wanted = await filterOf(accountId, filter, context);
   if (!wanted) return { items: [], total: 0 };
   const { name, rest } = wanted;
-  const isSorted = sort === undefined || (sort === "created_at" && isByAge(context.permissions, workspace_id));
+  const isStoredOrder = sort === undefined || (sort === "created_at" && isByAge(context.permissions, workspace_id));
   const scope = workspace_id === undefined ? [] : [{ type: "workspace" as const, id: workspace_id }];
   const isWhole = covers(context.permissions, "domain.view", scope);
   const { rows, total } = await atOneMoment(table, async (moment) => {
-    if ((name || rest || !isSorted) && isWhole) {
+    if ((name || rest || !isStoredOrder) && isWhole) {
       const place = { accountId, workspaceId: workspace_id };
       const ordered = { name, rest, sort, order };
       const found = await filteredDomains(moment, table, place, ordered, { skip, take, limit: filterLimit });
@@ -101,7 +101,7 @@ export async function listDomains(
       return found;
     }
     const sources = await sourcesOf(moment, accountId, workspace_id, context);
-    if (!name && !rest && isSorted) return moment.page(sources, skip, take, order);
+    if (!name && !rest && isStoredOrder) return moment.page(sources, skip, take, order);
     if (totalOf(sources) > filterLimit) throw tooMany();
     const { rows: all } = await moment.page(sources, 0, filterLimit);
     const found = all.filter((domain) => (name?.(domain.name) ?? true) && (rest?.(domain) ?? true));

@@ -177,7 +177,9 @@ async function mailRecord(
   const { observed = [], message } = check;
   if (check.status === "unknown")
     return setupRecord(domain, record, record.value, { ...check, status: "unknown", observed });
+  // One check covers all MX records, but each record has a status of its own.
   const isPart = record.purpose === "mx" && observed.some((text) => text.endsWith(` ${record.value}`));
+  // A check also warns of an absent record, and of an SPF record without some of the `spf_includes`.
   const lacksTerms = record.purpose === "spf" && check.missing !== undefined;
   const isRight = check.status === "pass" || (check.status === "warn" && observed.length > 0 && !lacksTerms);
   const seen = { status: statusOf(observed, isRight || isPart), observed, message };

@@ -133,7 +133,10 @@ async function spfCost(
   return { status: "pass", message: `${allows}, with ${counted.lookups} of at most ${mostLookups} DNS look-ups.` };
 }
 
-/** Checks that a name has exactly one text with the right beginning, and that the text is right. */
+/**
+ * Checks that a name has exactly one text with the right beginning, and that the text is right. If not, the result has
+ * the status `wrong`.
+ */
 export async function checkText(
   name: CheckName,
   { resolver, domain }: HealthQuestion,

@@ -170,6 +170,7 @@ export async function checkMtaSts(
     expected: values,
     ...check
   } = await checkText(name, asked, record, { begins, isRight, wrong: isOn ? "fail" : "warn" });
+  // Without a policy of ours, any record is right, so the result has no expected value and no record to add.
   const about = { ...check, ...(isOn ? { expected: values ?? [], ...(missing ? { missing } : {}) } : {}) };
   if (check.status === "pass")
     return { ...about, ...(await checkPolicy(asked, isOn ? mode : undefined, isOn ? "fail" : "warn")) };

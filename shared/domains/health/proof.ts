@@ -155,8 +155,8 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
     return { verified: true, fault: null, message, record, delegation };
   }
   // A delegation that could not be checked may be the proof.
-  const isOpen = record.verified === false && delegation?.verified === undefined;
-  const { verified, fault, message } = (isOpen ? delegation : undefined) ?? record;
+  const isDelegationOpen = delegation !== undefined && delegation.verified === undefined;
+  const { verified, fault, message } = record.verified === false && isDelegationOpen ? delegation : record;
   return { verified, fault, message, record, ...(delegation ? { delegation } : {}) };
 }
 

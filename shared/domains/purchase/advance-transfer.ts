@@ -117,7 +117,8 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
     source: "purchased",
     registration: registrationOf(found),
     transfer: ended(domain.transfer, "captured", null),
-    // The next check delegates the name. The checks after it follow soon, because they have to see the delegation.
+    // The next check delegates the name. After 0 failures, further checks follow soon, because they have to see the
+    // delegation.
     failures: 0,
     due_at: now.toISOString(),
   };
@@ -125,6 +126,7 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
 
 /**
  * The members of a domain whose transfer failed. A new domain becomes `failed`. All other domains keep their status.
+ * They have no registration here, so they lose the automatic renewal that began with the transfer.
  */
 function membersAfterFailure(domain: Transferring, reason: string): ChangedMembers {
   const transfer = ended(domain.transfer, "voided", reason);

@@ -120,7 +120,7 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: W
 /** The id of the hold in the wallet for a name of a batch. */
 export const holdIdOf = (batchId: string, name: string): string => `purchase/${batchId}/${name}`;
 
-/** Makes the error for a name that cannot be bought. */
+/** For a code and a name, the function that makes the error. The `orElse` of a write takes such a function. */
 export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(name, code);
 
 type Batch = Pick<Order, "accountId" | "batchId">;
@@ -167,6 +167,7 @@ function buyTogether(
     // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken
     // name is reported before a wallet that does not cover the price.
     const paying = planWallet(table, accountId, holds, at);
+    // If `plan` throws first, nobody awaits the wallet, and its failure must not end the process.
     paying.catch(() => undefined);
     const { domains, writes, changes } = await kind.plan(table, { accountId, workspaceId, batchId, now: at }, fresh);
     const wallet = await paying;

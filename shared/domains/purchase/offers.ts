@@ -87,7 +87,8 @@ export const registrationQuotes = (
     patience,
   );
 
-const registrationReasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
+/** The reason for each status of an offer of the registrar. */
+const reasonByOffer: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
   premium: "domain_premium",
   unavailable: "domain_unavailable",
   reserved: "domain_reserved",
@@ -101,11 +102,15 @@ function registrationQuote({ name, status, price, renewalPrice }: Offer): Quote 
     ...(price === undefined ? {} : { price }),
     ...(renewalPrice === undefined ? {} : { renewalPrice }),
   };
-  if (status !== "available") return { name, ...prices, reason: registrationReasons[status] };
+  if (status !== "available") return { name, ...prices, reason: reasonByOffer[status] };
   return price === undefined ? { name, reason: "unchecked" } : { name, ...prices };
 }
 
-const reasonsOfTransfers: Record<Exclude<TransferOffer["status"], "transferable">, TransferReason | "domain_taken"> = {
+/** The reason for each status of a transfer offer of the registrar. */
+const reasonByTransferOffer: Record<
+  Exclude<TransferOffer["status"], "transferable">,
+  TransferReason | "domain_taken"
+> = {
   auth_code_wrong: "auth_code_wrong",
   locked: "transfer_locked",
   too_soon: "transfer_too_soon",
@@ -135,7 +140,7 @@ export async function transferQuote(
   if (status === "transferable") return price === undefined ? { name, reason: "unchecked" } : { name, price };
   return {
     name,
-    reason: reasonsOfTransfers[status],
+    reason: reasonByTransferOffer[status],
     ...(reason === undefined ? {} : { detail: reason }),
     ...(transferableAt === undefined ? {} : { transferableAt }),
   };

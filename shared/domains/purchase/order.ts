@@ -189,6 +189,7 @@ async function pricedNames(
   const isAllNew = held.size === 0 && earlier.size === 0;
   if (free.length > 0 && isAllNew && quotes.every(({ reason }) => reason === "unchecked")) throw noPrice();
   for (const name of held) results.set(name, result("failed", null, "domain_taken"));
+  // A name with a price is `unchecked` until a later result replaces this one.
   for (const quote of quotes) results.set(quote.name, resultOfQuote(quote));
   return quotes.flatMap(({ name, price, reason }) =>
     reason === undefined && price !== undefined ? [{ name, price }] : [],
@@ -247,8 +248,8 @@ async function buy(
     if (code === "insufficient_funds") unpaid.add(name);
     const made = "domain" in bought ? bought.domain : undefined;
     // Another attempt of this order may have bought the name meanwhile.
-    const found =
-      made ?? (code === undefined || code === "domain_exists" ? await domainByName(table, accountId, name) : undefined);
+    const isInAccount = code === undefined || code === "domain_exists";
+    const found = made ?? (isInAccount ? await domainByName(table, accountId, name) : undefined);
     const isOfBatch = found !== undefined && boughtIn(found, batchId) !== undefined;
     if (code === undefined || isOfBatch) {
       results.set(name, resultOfEarlier(kind.type, isOfBatch ? found : undefined, permissions));

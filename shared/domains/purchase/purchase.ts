@@ -21,8 +21,8 @@ import { PurchaseAnswer, type PurchaseRequest } from "./requests.ts";
 import type { OrderAnswer } from "./results.ts";
 
 /**
- * The order to register names. `own` is a domain of the same account that failed or has lost its name.
- * `mayTake` says whether the caller may take this name.
+ * The order to register names. `mayTake` says whether the caller may take the name of `own`, a domain of the same
+ * account that failed or has lost its name.
  */
 export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDomain) => boolean): OrderKind => ({
   type: "registration",

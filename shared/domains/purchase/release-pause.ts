@@ -28,8 +28,8 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 /**
  * The length of the pause, in milliseconds. It prevents two mistakes:
  * - A late request to release the former registration would release the new registration.
- * - The worker would mistake the registrar's operations for the former registration for operations of the new
- *   registration. The worker searches operations from `skewMs` before the request on, and the pause is longer.
+ * - The worker would take an operation of the former registration for an operation of the new registration. The worker
+ *   searches operations from `skewMs` before the request on, and the pause is longer.
  */
 const pauseMs = skewMs + 60_000;
 

@@ -101,7 +101,7 @@ const isValidName = (name: string): boolean => "name" in readName(name);
 /**
  * The names to ask for, at most 20: first the requested name, then its label under the other top-level domains, then
  * similar labels. The requested name is left out if the caller gave top-level domains and its own is not among them. If
- * the caller gave no top-level domains, the last of them are left out, so that the similar labels have room.
+ * the caller gave none, only the first of `tlds` are asked, so that the similar labels have room.
  */
 function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);

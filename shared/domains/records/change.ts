@@ -110,6 +110,7 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
     if (!updated) throw new Error("nothing was changed");
     return {
       value: { ...updated, zone_status: "pending" as const },
+      // The count stays the same, but the transaction must fail if the domain has changed.
       writes: [recordCountWrite(domain, 0)],
       ...planned,
     };

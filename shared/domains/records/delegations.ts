@@ -32,7 +32,8 @@ const isGlue = ({ name, type }: ParsedRecord, nameservers: readonly ParsedRecord
 
 const shownAtMost = 3;
 
-function underneath(name: string, found: readonly Existing[], zone: string): Obstacle {
+/** The obstacle for an NS record that would delegate a name: the records `found` below the name. */
+function obstacleBelow(name: string, found: readonly Existing[], zone: string): Obstacle {
   const delegation = absoluteName(name, zone);
   const shown = found.slice(0, shownAtMost).map((one) => `${one.type} ${absoluteName(one.name, zone)}`);
   const more = found.length > shown.length ? ` and ${found.length - shown.length} more` : "";
@@ -64,7 +65,7 @@ export function obstacleOf(record: ParsedRecord, others: readonly Existing[], zo
   }
   if (record.type !== "NS" || nameservers.some(({ name }) => name === record.name)) return undefined;
   const found = others.filter((other) => isBelow(other.name, record.name) && !isGlue(other, [record], zone));
-  return found.length > 0 ? underneath(record.name, found, zone) : undefined;
+  return found.length > 0 ? obstacleBelow(record.name, found, zone) : undefined;
 }
 
 /**

@@ -174,6 +174,7 @@ async function answersAt(name: string, lookup: Lookup): Promise<readonly DnsAnsw
     const isGlue = records.some((record) => record.type === "NS" && record.host === fullName);
     return [cut, ...(isGlue ? await askEach(name, ["A", "AAAA"], lookup) : [])];
   }
+  // With `none`, the name has no CNAME. With `absent` or `unknown`, there is nothing more to ask.
   return cut.status === "none" ? askEach(name, typesOf(name), lookup) : [cut];
 }
 

@@ -98,23 +98,27 @@ function sortEntries({ records, skipped }: Entries, domain: StoredDomain, known:
   const sorted: Sorted = { fitting: [], skipped: [...skipped] };
   const beside = known.map(parsedOf);
   for (const { line, input, text } of delegationsFirst(records)) {
-    const read = parseRecord(withinTtl(input), domain.name);
-    const fault =
-      "faults" in read
-        ? read.faults.map(({ message }) => message).join("; ")
-        : reasonAgainst(read.record, beside, domain);
-    if (fault === undefined && "record" in read && beside.length >= recordLimit) {
-      sorted.skipped.push({
-        line,
-        text,
-        reason: `A domain can have ${recordLimit} records at most`,
-      });
-    } else if (fault === undefined && "record" in read) {
+    const read = recordThatFits(input, beside, domain);
+    if ("record" in read) {
       sorted.fitting.push({ line, text, record: read.record });
       beside.push({ ...read.record, id: -line });
-    } else sorted.skipped.push({ line, text, reason: fault ?? "The entry cannot be read" });
+    } else sorted.skipped.push({ line, text, reason: read.reason });
   }
   return { ...sorted, skipped: inOrder(sorted.skipped) };
+}
+
+/** The record of an entry, or the reason why a domain cannot have the record together with the records `beside`. */
+function recordThatFits(
+  input: RecordInput,
+  beside: readonly (ParsedRecord & { id: number })[],
+  domain: StoredDomain,
+): { record: ParsedRecord } | { reason: string } {
+  const read = parseRecord(withinTtl(input), domain.name);
+  if ("faults" in read) return { reason: read.faults.map(({ message }) => message).join("; ") };
+  const reason = reasonAgainst(read.record, beside, domain);
+  if (reason !== undefined) return { reason };
+  if (beside.length >= recordLimit) return { reason: `A domain can have ${recordLimit} records at most` };
+  return read;
 }
 
 const inOrder = (skipped: readonly Skipped[]): Skipped[] => skipped.toSorted((a, b) => a.line - b.line);
@@ -206,8 +210,8 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 }
 
 /**
- * Adds a few records in one transaction. If another request has added records since `some` was checked, these records
- * win. Returns the added records, and the entries that the domain cannot take any more.
+ * Adds a few records in one transaction. Records that another request has added since `some` was checked stay. Returns
+ * the added records, and the entries that the domain cannot take any more.
  */
 const addSome = (
   { account_id, id }: StoredDomain,
@@ -255,8 +259,8 @@ export async function importRecords(
   const created: StoredRecord[] = [];
   const late: Skipped[] = [];
   const wanted = dry_run ? [] : fitting;
-  for (let from = 0; from < wanted.length; from += recordsAtOnce) {
-    const done = await addSome(found, wanted.slice(from, from + recordsAtOnce), context);
+  for (let start = 0; start < wanted.length; start += recordsAtOnce) {
+    const done = await addSome(found, wanted.slice(start, start + recordsAtOnce), context);
     created.push(...done.records);
     late.push(...done.dropped);
   }

@@ -6,7 +6,7 @@ import { readRecordName } from "./names.ts";
 import type { Members, ParsedRecord, RecordFault, RecordInput } from "./record.ts";
 import { caaTags, readValue } from "./values.ts";
 
-const port = z.int().min(0).max(65_535);
+const sixteenBits = z.int().min(0).max(65_535);
 
 const members = {
   name: z
@@ -31,14 +31,14 @@ const members = {
     description:
       "How long resolvers keep the record, in seconds, from 60 to 86,400. The default is 3,600. All records of one name and type get the lowest TTL among them.",
   }),
-  priority: port.meta({
+  priority: sixteenBits.meta({
     description:
       "The priority: required for MX, SRV, HTTPS and SVCB records, refused for others. The lowest is tried first. An HTTPS or SVCB record with 0 is an alias.",
   }),
-  weight: port.meta({
+  weight: sixteenBits.meta({
     description: "The share among SRV records of the same priority. For SRV records only. The default is 0.",
   }),
-  port: port.meta({ description: "The port of the service: required for SRV records, refused for others." }),
+  port: sixteenBits.meta({ description: "The port of the service: required for SRV records, refused for others." }),
   flags: z
     .int()
     .min(0)

@@ -100,8 +100,8 @@ export async function listRecords(accountId: string, query: RecordQuery, context
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
   const { domain: ref, page, page_size, ...filter } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
-  // With a filter `name`, only the records with this name are read. The domain's own name is needed to find them.
   if (ref !== undefined && id === undefined) return { keys: aheadOfName(expected, accountId, ref), again: true };
+  // With a filter `name`, only the records with this name are read. The domain's own name is needed to find them.
   if (ref !== undefined && filter.name !== undefined) return aheadOfDomain(expected, accountId, ref);
   if (id !== undefined) {
     return { keys: [domainKey(accountId, id), zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };

@@ -103,10 +103,10 @@ const mailto = /^mailto:[^\s@]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:!\d+[kmgt]?)?$/i;
 
 function reportFault(tag: string, value: string): string | undefined {
   for (const address of value.split(",").map((part) => part.trim())) {
-    const example = `Write ${tag}=mailto:dmarc@example.com`;
     if (/^[^:]+@/.test(address)) return `${tag}= needs mailto: before ${quoteText(address)}`;
-    if (/^mailto:/i.test(address) ? !mailto.test(address) : !uri.test(address)) {
-      return `${quoteText(address)} is not an address for reports. ${example}`;
+    const form = /^mailto:/i.test(address) ? mailto : uri;
+    if (!form.test(address)) {
+      return `${quoteText(address)} is not an address for reports. Write ${tag}=mailto:dmarc@example.com`;
     }
   }
   return undefined;

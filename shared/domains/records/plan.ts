@@ -102,12 +102,12 @@ const touchedBy = ({ added = [], updated = [], removed = [] }: RecordEdit) => [
 ];
 
 /** The records that the edits add. Their ids follow the last id that the account's list gave out. */
-function newRecords(edits: readonly RecordEdit[], given: number, now: Date): StoredRecord[] {
+function newRecords(edits: readonly RecordEdit[], lastId: number, now: Date): StoredRecord[] {
   const at = now.toISOString();
   const pairs = edits.flatMap(({ added = [], ...edit }) => added.map((record) => ({ record, edit })));
   return pairs.map(({ record, edit: { zone, isSystem = false } }, index) => ({
     ...membersOf(record),
-    id: given + index + 1,
+    id: lastId + index + 1,
     account_id: zone.account_id,
     domain_id: zone.domain_id,
     domain: zone.name,

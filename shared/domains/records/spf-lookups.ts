@@ -23,7 +23,10 @@ type Walk = { resolver: Resolver; budget: Budget; lookups: number };
  * `ptr`.
  */
 function targetOf({ name, isModifier, value }: Term, domain: string): string | undefined {
-  const spec = isModifier ? value : value.replace(/^:/, "").replace(name === "a" || name === "mx" ? /\/.*$/ : /$/, "");
+  const argument = isModifier ? value : value.replace(/^:/, "");
+  // Only the mechanisms `a` and `mx` can have a prefix length, such as `/24`.
+  const mayHaveLength = !isModifier && (name === "a" || name === "mx");
+  const spec = mayHaveLength ? argument.replace(/\/.*$/, "") : argument;
   if (spec.includes("%") || name === "ptr") return undefined;
   return spec === "" ? domain : spec.toLowerCase().replace(/\.$/, "");
 }
@@ -54,12 +57,12 @@ async function includeCost(cost: TermCost, name: string, path: readonly string[]
   if (more.length > 0) return { ...cost, fault: `${name} has several SPF records` };
   const read = lookupTerms(text);
   if ("fault" in read) return { ...cost, fault: `the SPF record of ${name} is not valid: ${read.fault}` };
-  let total = cost;
+  let counted = cost;
   for (const term of read.terms) {
-    if (walk.lookups > mostLookups || total.fault !== undefined) break;
-    total = withNested(total, await costOf(term, [...path, name], walk));
+    if (walk.lookups > mostLookups || counted.fault !== undefined) break;
+    counted = withNested(counted, await costOf(term, [...path, name], walk));
   }
-  return total;
+  return counted;
 }
 
 /** Adds the cost of a term in an included record to the cost of the include. */

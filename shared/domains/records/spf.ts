@@ -160,8 +160,10 @@ export function lookupTerms(text: string): { terms: Term[] } | { fault: string }
 
 const isAll = (term: string): boolean => /^[+?~-]?all$/i.test(term);
 
-/** Whether a term is `all` or a modifier. */
-const isLast = (term: string): boolean => isAll(term) || /^[a-z][a-z0-9_.-]*=/i.test(term);
+const isModifierText = (term: string): boolean => /^[a-z][a-z0-9_.-]*=/i.test(term);
+
+/** Whether receivers evaluate a term last: `all` and the modifiers. */
+const isLast = (term: string): boolean => isAll(term) || isModifierText(term);
 
 const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, "");
 
@@ -169,7 +171,7 @@ const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, 
 function effectiveTerms(text: string): string[] {
   const terms = text.split(" ").filter((term) => term !== "");
   const all = terms.findIndex(isAll);
-  return terms.filter((term, index) => all < 0 || index <= all || (isLast(term) && !isAll(term)));
+  return terms.filter((term, index) => all < 0 || index <= all || isModifierText(term));
 }
 
 /** The terms of `terms` that an SPF record lacks, or has only after `all`. */

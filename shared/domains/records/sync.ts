@@ -180,7 +180,7 @@ async function settleZone(
 ): Promise<StoredZone | undefined> {
   const { change: _, ...zone } = before;
   const { account_id, domain_id, revision } = zone;
-  // A zone without a due time is read again, because a condition cannot require this.
+  // A condition cannot require that `due_at` is null, so a zone without a due time is read again.
   let known = before.due_at === null ? undefined : before;
   const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
   const key = zoneKey(account_id, domain_id);

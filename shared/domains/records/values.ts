@@ -125,6 +125,12 @@ function readContact(tag: string, text: string): Reading {
   return { fault: "The value of contactphone must be one phone number with its country, such as +1-555-0100" };
 }
 
+/** Reads the value of a CAA property, without quotes around the value. */
+function readProperty(tag: string, text: string): Reading {
+  if (tag === "iodef") return readReport(text);
+  return tag.startsWith("contact") ? readContact(tag, text) : readIssuer(text);
+}
+
 /** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
   if (given.length > longestValue * 4) return { fault: `The value is longer than ${longestValue} bytes` };
@@ -138,8 +144,7 @@ function readCaaValue(tag: string, given: string): Reading {
     return { fault: "Write only the value here. flags and tag are separate members" };
   }
   if (text.includes('"')) return { fault: "The value has a quotation mark. Remove it" };
-  const read =
-    tag === "iodef" ? readReport(text) : tag.startsWith("contact") ? readContact(tag, text) : readIssuer(text);
+  const read = readProperty(tag, text);
   if ("fault" in read || read.value.length <= longestValue) return read;
   return { fault: `The value is longer than ${longestValue} bytes` };
 }

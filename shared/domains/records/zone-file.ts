@@ -94,6 +94,9 @@ const shapes: Record<
   CAA: ["flags", "tag", "text"],
 };
 
+/** The fields of `shapes` that messages call by another name. */
+const shownFields: Partial<Record<string, string>> = { host: "a host", text: "a value" };
+
 const dnssec = new Set([
   "DS",
   "CDS",
@@ -163,7 +166,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
   if (type === "HTTPS" || type === "SVCB") return serviceData(words, origin);
   const shape = shapes[type];
   if (words.length !== shape.length) {
-    const parts = shape.map((part) => (part === "host" ? "a host" : part === "text" ? "a value" : part)).join(", ");
+    const parts = shape.map((part) => shownFields[part] ?? part).join(", ");
     return { fault: `The data of a record of type ${type} must be ${parts}` };
   }
   const data: RecordData = { value: "" };

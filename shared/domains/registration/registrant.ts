@@ -125,7 +125,7 @@ export async function updateRegistrant(
     await endClaim(found, claim, context);
     throw error;
   });
-  // If this fails, the claim ends by itself, because the registrar is changing the contact.
+  // If this fails, the claim stays until its end, because the registrar is changing the contact already.
   return recordChange(operation);
 }
 
@@ -149,8 +149,8 @@ function claimChange(found: StoredDomain, claim: ContactClaim, { table, commit, 
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     const isClaimed = (domain.contact_claimed_until ?? "") > now().toISOString();
-    const isOlder = domain.contact_update?.operation_id !== found.contact_update?.operation_id;
-    if (isClaimed || isOlder) throw changing(domain);
+    const isChanged = domain.contact_update?.operation_id !== found.contact_update?.operation_id;
+    if (isClaimed || isChanged) throw changing(domain);
     const { writes } = domainUpdate(domain, claim);
     return { value: undefined, writes, changes: [], housekeeping: true, partial: true };
   });

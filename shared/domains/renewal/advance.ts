@@ -7,7 +7,7 @@ import { registrationOf } from "../registration-state.ts";
 import { advanceChecks, checkRegistration } from "../setup/check.ts";
 import { isRenewalDue, noticeDue } from "../setup/expiry.ts";
 import { advanceRequest, operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
-import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";
 import { domainChange } from "../view.ts";
 import { renewAutomatically } from "./renew.ts";
 
@@ -34,15 +34,20 @@ export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<
   advanceRequest(renewing, domain, work);
 
 /**
+ * The end of a renewal. A conclusion that has only an operation is also a success: the name was renewed, but has moved
+ * to another registrar since.
+ */
+type RenewalConclusion = Conclusion | { operation: RegistrarOperation };
+
+/**
  * Ends a renewal. After a success, captures the money and stores the new end of the registration. After a failure,
- * releases the money and marks the renewal as failed. A conclusion that has only an operation is also a success: the
- * name was renewed, but has moved to another registrar since. Returns the new state of the domain. Returns undefined:
+ * releases the money and marks the renewal as failed. Returns the new state of the domain. Returns undefined:
  * - if the renewal was over before;
  * - if the renewal failed, but another process has changed the domain meanwhile.
  */
 function conclude(
   domain: Renewing,
-  conclusion: Conclusion | { operation: RegistrarOperation },
+  conclusion: RenewalConclusion,
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);
@@ -56,26 +61,13 @@ function conclude(
       return { value: undefined, writes: [], changes: [] };
     }
     const at = now();
-    const { renewal } = current;
-    const result =
-      "failed" in conclusion
-        ? { renewal: { ...renewal, stage: "voided" as const, reason: conclusion.failed } }
-        : {
-            renewal: { ...renewal, stage: "captured" as const },
-            ...("registration" in conclusion
-              ? {
-                  ...outOfRedemption(current),
-                  registration: registrationOf(conclusion.registration, current.registration ?? undefined),
-                }
-              : {}),
-          };
     const { after, writes } = domainUpdate(current, {
-      ...result,
+      ...membersAfter(current, conclusion),
       due_at: at.toISOString(),
       updated_at: at.toISOString(),
     });
     const kind = "failed" in conclusion ? "void" : "capture";
-    const wallet = await planWallet(table, domain.account_id, [{ kind, id: renewal.hold_id }], at);
+    const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.renewal.hold_id }], at);
     const verb = "failed" in conclusion ? "renewal_failed" : "renewed";
     return {
       value: after,
@@ -83,6 +75,16 @@ function conclude(
       changes: [await domainChange(table, verb, current, after), ...wallet.changes],
     };
   });
+}
+
+/** The members of a domain that change at the end of its renewal. */
+function membersAfter(domain: Renewing, conclusion: RenewalConclusion): ChangedMembers {
+  const { renewal } = domain;
+  if ("failed" in conclusion) return { renewal: { ...renewal, stage: "voided", reason: conclusion.failed } };
+  const captured: ChangedMembers = { renewal: { ...renewal, stage: "captured" } };
+  if (!("registration" in conclusion)) return captured;
+  const registration = registrationOf(conclusion.registration, domain.registration ?? undefined);
+  return { ...captured, ...outOfRedemption(domain), registration };
 }
 
 /** The members that change if the renewal has ended a redemption. The domain then waits for a new proof of the name. */

@@ -198,7 +198,9 @@ async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewa
   } catch (error) {
     if (!isUnpaid(error)) throw error;
     const missing = String(error.extras["missing"]);
-    const detail = `The renewal costs ${money(withVat(price, rule))} ${registrarCurrency}${withVat(price, rule) > price ? " with VAT" : ""}. The wallet lacks ${missing} ${registrarCurrency}.`;
+    const charge = withVat(price, rule);
+    const note = charge > price ? " with VAT" : "";
+    const detail = `The renewal costs ${money(charge)} ${registrarCurrency}${note}. The wallet lacks ${missing} ${registrarCurrency}.`;
     throw new Problem("insufficient_funds", detail, error.extras);
   }
 }
@@ -209,8 +211,8 @@ const isOtherCurrency = (error: unknown): error is Problem =>
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, whose money stays. Stores a
- * failed renewal, with an event:
+ * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, because its money is not
+ * spent. Stores a failed renewal, with an event:
  * - if the wallet does not cover the price;
  * - if the account does not pay in the registrar's currency;
  * - if the registry gives no price.

@@ -65,10 +65,9 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const hasReturned = !isExpired && domain.status === "expired";
   if (hasReturned) await setFirm(domain, true, work);
   const state = {
-    status: isExpired ? "expired" : hasReturned ? "pending_delegation" : domain.status,
-    status_reason: isExpired ? ended : hasReturned ? null : domain.status_reason,
+    ...statusAfter(domain, isExpired),
     registration: found ? registrationOf(found, before) : { ...before, status: "expired" as const },
-  } as const;
+  };
   const { status, status_reason, registration } = domain;
   const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
   const verb = isExpired && status !== "expired" ? "expired" : "updated";
@@ -107,6 +106,15 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
 }
 
 const ended = "The domain's registration has ended.";
+
+/** The status of a domain after a check of its registration. An `expired` name that is back must be proved again. */
+function statusAfter(
+  { status, status_reason }: StoredDomain,
+  isExpired: boolean,
+): Pick<StoredDomain, "status" | "status_reason"> {
+  if (isExpired) return { status: "expired", status_reason: ended };
+  return status === "expired" ? { status: "pending_delegation", status_reason: null } : { status, status_reason };
+}
 
 /** Whether a name that the registrar does not show is past its redemption. Then the name cannot be renewed. */
 const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
@@ -229,13 +237,15 @@ const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
   if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
   const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
-  const isProved = record.verified === true;
-  // If neither proof was seen, and the DNS gave no answer about one of them, the count stays.
+  if (record.verified === true) {
+    return storeWaiting(domain, { status_reason: null, ...provedAgain(domain) }, work, true);
+  }
   const isUnproved = record.verified === false && proof.verified === false;
+  // The DNS gave no answer about one of the proofs, so the count stays.
+  if (!isUnproved) return storeWaiting(domain, { status_reason: null }, work);
   const unproved = (domain.unproved ?? 0) + 1;
-  const firm = isProved ? true : isUnproved && unproved >= failuresUntilLoosened ? false : undefined;
-  const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
-  await storeWaiting(domain, { status_reason: null, ...members }, work, firm);
+  const firm = unproved >= failuresUntilLoosened ? false : undefined;
+  await storeWaiting(domain, { status_reason: null, unproved }, work, firm);
 }
 
 /**
@@ -308,6 +318,30 @@ const readyEvent = (domain: StoredDomain, { sending_ready }: SeenRecords): Verb 
 const setFirm = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork): Promise<unknown> =>
   table.attempt({ update: holderKey(name), set: { firm }, if: { domain_id: id } });
 
+/**
+ * The count of checks without a proof, after a check with a fault. `firm` says whether the hold on the name becomes
+ * firm, and is undefined if the hold stays as it is.
+ */
+function proofAfterFailure(
+  domain: StoredDomain,
+  failed: readonly Check[],
+  isProved: boolean,
+): { members: Pick<StoredDomain, "unproved">; firm: boolean | undefined } {
+  const isConnected = domain.source === "connected";
+  const before = domain.unproved ?? 0;
+  if (isProved) {
+    const isRegained = isConnected && before >= failuresUntilLoosened;
+    return { members: provedAgain(domain), firm: isRegained ? true : undefined };
+  }
+  // If the DNS gave no answer about the proof, the count stays.
+  if (!failed.some(({ name }) => name === "ns" || name === "proof")) return { members: {}, firm: undefined };
+  const unproved = before + 1;
+  // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
+  const isLoosened = isConnected && unproved >= failuresUntilLoosened;
+  return { members: { unproved }, firm: isLoosened ? false : undefined };
+}
+
+/** Stores that a check found faults. After several such checks in a row, the domain is `degraded`. */
 async function recordFailure(
   domain: StoredDomain,
   failed: readonly Check[],
@@ -315,14 +349,7 @@ async function recordFailure(
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  const isUnproved = !isProved && failed.some(({ name }) => name === "ns" || name === "proof");
-  const unproved = (domain.unproved ?? 0) + 1;
-  // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
-  const isLoosened = isUnproved && unproved >= failuresUntilLoosened;
-  const isRegained = isProved && unproved > failuresUntilLoosened;
-  const firm = domain.source === "connected" && (isLoosened || isRegained) ? isRegained : undefined;
-  // If the DNS gave no answer about the proof, the count stays.
-  const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
+  const { members, firm } = proofAfterFailure(domain, failed, isProved);
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const verb = readyEvent(domain, seen);
@@ -332,6 +359,6 @@ async function recordFailure(
   if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeQuietly();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
-  const worse = { ...found, status: "degraded", status_reason, broken_records } as const;
-  await storeResult(domain, worse, { verb: isWorse ? "degraded" : "updated", firm }, work);
+  const degraded = { ...found, status: "degraded", status_reason, broken_records } as const;
+  await storeResult(domain, degraded, { verb: isWorse ? "degraded" : "updated", firm }, work);
 }

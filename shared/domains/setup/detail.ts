@@ -14,7 +14,7 @@ import { DnsRecord, recordView, recordsIn, recordsRange } from "../records/store
 import { domainViews } from "../view.ts";
 import { getZone, zoneKey } from "../zone.ts";
 
-const shownMailboxes = 100;
+const shownAtMost = 100;
 
 const MailboxSummary = z
   .object({
@@ -30,7 +30,7 @@ const MailboxSummary = z
 
 export const DomainDetail = Domain.extend({
   dns_records: z.array(DnsRecord).meta({
-    description: `The domain's first ${shownMailboxes} DNS records, by name and type, or fewer if they are large. Empty if you cannot see them.`,
+    description: `The domain's first ${shownAtMost} DNS records, by name and type, or fewer if they are large. Empty if you cannot see them.`,
   }),
   dns_record_count: z
     .int()
@@ -39,7 +39,7 @@ export const DomainDetail = Domain.extend({
     .meta({ description: "How many DNS records the domain has. Null if you cannot see them." }),
   mailboxes: z
     .array(MailboxSummary)
-    .meta({ description: `The domain's first ${shownMailboxes} mailboxes. Empty if you cannot see them.` }),
+    .meta({ description: `The domain's first ${shownAtMost} mailboxes. Empty if you cannot see them.` }),
   mailbox_count: z
     .int()
     .min(0)
@@ -86,13 +86,13 @@ export async function domainDetail(
     domainViews(table, account_id, [domain]),
     hasRecords ? recordsIn(table, account_id, id) : [],
     hasRecords ? getZone(table, account_id, id) : undefined,
-    hasMailboxes ? firstMailboxes(table, account_id, id, shownMailboxes) : [],
+    hasMailboxes ? firstMailboxes(table, account_id, id, shownAtMost) : [],
   ]);
   return DomainDetail.parse({
     ...view,
     dns_records: firstStorable(
-      records.slice(0, shownMailboxes).map((record) => recordView(record, zone)),
-      shownMailboxes,
+      records.slice(0, shownAtMost).map((record) => recordView(record, zone)),
+      shownAtMost,
     ),
     dns_record_count: seesRecords ? record_count : null,
     mailboxes: mailboxes.map((mailbox) => ({

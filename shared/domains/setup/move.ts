@@ -59,9 +59,9 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
 }
 
 /**
- * Plans the move of a domain to another workspace. Returns the members that the domain gets (`place`), and the writes for
- * the lists and the counts of both workspaces. There are no writes if the domain is in the workspace already. The caller
- * writes the domain itself. When the writes are committed, the commit throws 422 if the workspace is gone.
+ * Plans the move of a domain to another workspace. Returns the members that the domain gets (`place`), and the writes
+ * for the lists and the counts of both workspaces. There are no writes if the domain is in the workspace already. The
+ * caller writes the domain itself. When the writes are committed, the commit throws 422 if the workspace is gone.
  */
 export async function planMove(
   table: Reader,

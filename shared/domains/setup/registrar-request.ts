@@ -97,10 +97,8 @@ export async function hasDeparted(
   { name, created_at, purchase, transfer }: StoredDomain,
   work: DomainWork,
 ): Promise<boolean> {
-  const [since = created_at] = [created_at, purchase?.asked_at, transfer?.started_at]
-    .flatMap((at) => at ?? [])
-    .toSorted()
-    .toReversed();
+  const starts = [created_at, purchase?.asked_at, transfer?.started_at].flatMap((at) => at ?? []);
+  const since = starts.toSorted().at(-1) ?? created_at;
   const operation = await work.registrar.findOperation(name, new Date(since), "transfer_out");
   return operation?.state === "succeeded";
 }
@@ -219,7 +217,7 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked: an answer that comes late still shows the state at this time.
+  // The time is read before the registrar is asked, because a late answer can show the state of this earlier time.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);

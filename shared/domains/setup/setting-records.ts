@@ -43,6 +43,8 @@ export async function settingEdits(table: Reader, before: StoredDomain, after: S
   const free = own.filter((record) => leaving.some((one) => isSamePlace(one, record)));
   const updated: { before: StoredRecord; after: ParsedRecord }[] = [];
   const added: ParsedRecord[] = [];
+  // A coming record takes the place of a leaving record of the same name and type. The leaving records that are left
+  // over are removed.
   for (const record of coming) {
     const index = free.findIndex((one) => isSamePlace(one, record));
     const [replaced] = index < 0 ? [] : free.splice(index, 1);

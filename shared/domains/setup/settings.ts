@@ -132,6 +132,7 @@ export function aheadOfSettings(
   const before = seenDomain(expected, account_id, expectedDomainId(expected.seen, account_id, name));
   const shown = (before?.tag_ids ?? []).map((id) => tagKey(account_id, id));
   const given = tag_ids.map((id) => tagKey(account_id, id));
+  // The given tags are read twice: when they are checked, and for the view of the domain.
   return { ...ahead, keys: [...keys, ...shown, ...given, ...given] };
 }
 

@@ -96,6 +96,7 @@ export async function verifyDomain(
     }
     const value = verificationOf(seen, proof, mail, checkedAt);
     const { sending_ready, seen_right } = seen;
+    // Earlier checks without a proof may have loosened the hold on the name. The proof makes the hold firm again.
     const isRegained = isProved && (domain.unproved ?? 0) > 0;
     const isSame = sending_ready === domain.sending_ready && seen_right.length === domain.seen_right.length;
     if (isSame && !isRegained) return { value, writes: [], changes: [] };

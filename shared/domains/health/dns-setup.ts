@@ -176,12 +176,12 @@ async function mailRecord(
 ): Promise<SetupRecord> {
   const { observed = [], message } = check;
   if (check.status === "unknown")
-    return setupRecord(domain, record, record.value, { ...check, status: "unknown", observed });
+    return setupRecord(domain, record, record.value, { status: "unknown", observed, message });
   // One check covers all MX records, but each record has a status of its own.
   const isPart = record.purpose === "mx" && observed.some((text) => text.endsWith(` ${record.value}`));
-  // A check also warns of an absent record, and of an SPF record without some of the `spf_includes`.
-  const lacksTerms = record.purpose === "spf" && check.missing !== undefined;
-  const isRight = check.status === "pass" || (check.status === "warn" && observed.length > 0 && !lacksTerms);
+  // A record with a warning is right, except a wrong DMARC record, and a record that lacks something.
+  const isWrong = record.purpose === "dmarc" || check.missing !== undefined;
+  const isRight = check.status === "pass" || (check.status === "warn" && !isWrong);
   const seen = { status: statusOf(observed, isRight || isPart), observed, message };
   if (record.purpose === "dkim" && !hasKey) {
     return setupRecord(domain, record, null, { ...seen, message: "The key of this record is not made yet." });

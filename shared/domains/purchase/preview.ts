@@ -17,7 +17,7 @@ export async function previewOrder<Answer>(
   context: Context,
 ): Promise<Answer> {
   const { kind, accountId, names } = order;
-  const { results, wanted, agreed, own } = await priceOrder(order, context);
+  const { results, earlier, wanted, agreed, own } = await priceOrder(order, context);
   const [{ available }, rule] = await Promise.all([
     readWallet(context.table, accountId),
     readVatRule(context.table, accountId, context.now()),
@@ -36,7 +36,7 @@ export async function previewOrder<Answer>(
     agreed.filter(({ name }) => !obstacles.has(name)),
     rule,
   );
-  const about = { bought: boughtAs[kind.type], wanted, batchId: null, paymentUrl: null, rule };
+  const about = { bought: boughtAs[kind.type], wanted: [...earlier, ...wanted], batchId: null, paymentUrl: null, rule };
   const preview = await previewCosts(accountId, { held }, context);
   const value = read({ ...orderAnswer(names, results, about), preview });
   return context.commit(async () => ({ value, writes: [], changes: [] }));

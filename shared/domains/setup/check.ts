@@ -275,7 +275,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const now = work.now();
   const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
   const failed = checks.filter((check) => isFault(check, domain));
-  if (failed.length > 0) return recordFailure(domain, failed, { ...seen, isProved: proof.verified === true }, work);
+  if (failed.length > 0) return recordFailure(domain, failed, { ...seen, verified: proof.verified }, work);
   if (checks.some(({ status }) => status === "unknown")) {
     const verb = readyEvent(domain, seen);
     await storeResult(domain, { ...seen, due_at: later(now, 60 * minuteMs) }, { verb }, work);
@@ -319,22 +319,21 @@ const setFirm = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWor
   table.attempt({ update: holderKey(name), set: { firm }, if: { domain_id: id } });
 
 /**
- * The count of checks without a proof, after a check with a fault. `firm` says whether the hold on the name becomes
- * firm, and is undefined if the hold stays as it is.
+ * The count of checks without a proof, after a check with a fault. `verified` says whether the check saw the proof, and
+ * is undefined if the DNS gave no answer about the proof. `firm` says whether the hold on the name becomes firm, and is
+ * undefined if the hold stays as it is.
  */
 function proofAfterFailure(
   domain: StoredDomain,
-  failed: readonly Check[],
-  isProved: boolean,
+  verified: boolean | undefined,
 ): { members: Pick<StoredDomain, "unproved">; firm: boolean | undefined } {
+  if (verified === undefined) return { members: {}, firm: undefined };
   const isConnected = domain.source === "connected";
   const before = domain.unproved ?? 0;
-  if (isProved) {
+  if (verified) {
     const isRegained = isConnected && before >= failuresUntilLoosened;
     return { members: provedAgain(domain), firm: isRegained ? true : undefined };
   }
-  // If the DNS gave no answer about the proof, the count stays.
-  if (!failed.some(({ name }) => name === "ns" || name === "proof")) return { members: {}, firm: undefined };
   const unproved = before + 1;
   // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
   const isLoosened = isConnected && unproved >= failuresUntilLoosened;
@@ -345,11 +344,11 @@ function proofAfterFailure(
 async function recordFailure(
   domain: StoredDomain,
   failed: readonly Check[],
-  { isProved, ...seen }: SeenRecords & { isProved: boolean },
+  { verified, ...seen }: SeenRecords & Pick<ProofState, "verified">,
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  const { members, firm } = proofAfterFailure(domain, failed, isProved);
+  const { members, firm } = proofAfterFailure(domain, verified);
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const verb = readyEvent(domain, seen);

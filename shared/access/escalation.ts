@@ -65,6 +65,7 @@ export async function requireToHold(
   }));
   const missing = (await Promise.all(lacking)).filter(({ names }) => names.length > 0);
   if (missing.length === 0) return;
+  // Authorization reads super admin only if it needs it, so the giver's permissions may lack super admin.
   const rank = await superAdminOf(giver.table, giver.principal, giver.now());
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
   if (lacked.length === 0) return;
@@ -110,6 +111,7 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
   if (rank === "super_admin") return permissions.superAdmin ? [] : [rank];
   if (permissions.everything) return [];
   if (rank !== undefined) return [rank];
+  // Never true, because `rank` is undefined here. TypeScript needs this check.
   if (typeof permission === "string" || "rank" in permission) return [];
   const { scope } = permission;
   const scopes = scope ? await scopesOf(table, accountId, scope) : [];
@@ -120,9 +122,9 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
 }
 
 /**
- * The scope with the scopes that contain it. Undefined if its resource was deleted, because a grant on it gives
- * nothing. A mailbox always has scopes: a deleted mailbox can be restored, and then the grant is valid again. Of a
- * purged mailbox, only its own scope is known.
+ * The scope, and the scopes that contain it. Undefined if the resource of the scope was deleted, because a grant on a
+ * deleted resource gives nothing. A mailbox always has scopes: a deleted mailbox can be restored, and then the grant is
+ * valid again. Of a purged mailbox, only its own scope is known.
  */
 async function scopesOf(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
   const located = await locate(table, accountId, scope);

@@ -18,6 +18,7 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
   const author = systemAuthor("end of access", "grants");
   const due = { delete: dueKey(grantQueue, [accountId, id], at) };
   const commit = recorder({ table, accountId, author, now });
+  // The ids of tasks about service accounts are `token/<id>` and `expired/<id>` (service-account.ts).
   const [, task, serviceAccountId] = /^(token|expired)\/(.+)$/.exec(id) ?? [];
   if (task === "expired" && serviceAccountId !== undefined) {
     return revokeExpired({ table, commit, now }, accountId, serviceAccountId, at);

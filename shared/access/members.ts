@@ -200,9 +200,9 @@ function accessIn(
 ): HeldAccess[] {
   const common = { group_id: group?.id ?? null, group_name: group?.name ?? null };
   const isOwning = owner_grant_id !== undefined && isLive(owner_expires_at, at);
-  const ended = owner_expires_at ?? null;
+  const ownershipEnd = owner_expires_at ?? null;
   const owned: HeldAccess[] = isOwning
-    ? [{ ...nothingNarrower, id: owner_grant_id, kind: "account_owner", expires_at: ended, ...common }]
+    ? [{ ...nothingNarrower, id: owner_grant_id, kind: "account_owner", expires_at: ownershipEnd, ...common }]
     : [];
   const live = grants.filter(({ expires_at }) => isLive(expires_at, at));
   const granted = live.map(({ id, capability, role, custom_role, scope, expires_at }): HeldAccess => ({
@@ -325,8 +325,9 @@ export async function myPermissions(
 type Held = ReturnType<typeof capabilitiesHeld>;
 
 /**
- * The capabilities that are held now. Of a grant on a deleted mailbox, only `mailbox.delete` is left, which allows to
- * restore the mailbox, and the capabilities that are held on the account.
+ * The capabilities that have an effect now. On a deleted mailbox, only `mailbox.delete` has an effect: it allows to
+ * restore the mailbox. The entry of such a mailbox then has `mailbox.delete` and the capabilities on the account.
+ * Without `mailbox.delete`, the mailbox has no entry.
  */
 async function withoutDeleted(table: Reader, accountId: string, { onAccount, onScopes }: Held): Promise<Held> {
   const ids = onScopes.flatMap(({ scope }) => (scope.type === "mailbox" ? [scope.id] : []));

@@ -120,7 +120,8 @@ export async function setAccountStatus(
     now,
   )(async () => {
     const account = await getAccount(table, accountId);
-    if (account.status !== status || status !== "suspended") return planAccountStatus(table, account, status, now);
+    const isSuspendedAgain = status === "suspended" && account.status === "suspended";
+    if (!isSuspendedAgain) return planAccountStatus(table, account, status, now);
     const { debt: _, ...rest } = account;
     const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };
     return {

@@ -186,9 +186,9 @@ export async function queueExpiries(table: Table, accountId: string, now: Date):
 const revocationOf = (expiresAt: string): string => later(new Date(expiresAt), expiredDays * dayMs);
 
 /**
- * Plans the event that a service account expires soon, for the task that is due at `at`. The event is recorded at most
- * once for each task. If the task runs late, and a later notice is due too or the service account has expired, only
- * removes the task.
+ * Plans the event that a service account expires soon, for the task that is due at `at`, and the removal of the task.
+ * Records no event if the service account was revoked or has expired, or if a later notice is due too. The event is
+ * recorded at most once for each task.
  */
 export async function planExpiryNotice(
   table: Reader,

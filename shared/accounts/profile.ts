@@ -38,7 +38,8 @@ export async function refreshProfile(
   if (!changed || Date.parse(stored.profile_at ?? "") > at.getTime() - refreshMs) return;
   try {
     const set = { ...changed, profile_at: at.toISOString() };
-    // The version tells a grant that has read the record to read it again.
+    // The new version makes the transaction of a concurrent grant fail, because the grant would overwrite the profile.
+    // The grant then reads the record again.
     await table.attempt({ update: accessKey(accountId, principal), set, add: { version: 1 }, if: "present" });
   } catch (error) {
     log.info("profile not stored", { account_id: accountId, error: String(error) });

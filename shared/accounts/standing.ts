@@ -124,7 +124,7 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
  *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
  *   seen as a super admin. In all other cases the guess is all permissions;
  * - the keys of the items that authorization will probably read besides the access record. `usesPermissions` is the
- *   route's.
+ *   setting of the route.
  */
 export function expectedStanding(
   seen: Seen,
@@ -139,8 +139,8 @@ export function expectedStanding(
   const roles = RolesRecord.safeParse(seen.recall(rolesKey(accountId))).data;
   const isInGroups = (record?.groups.length ?? 0) > 0 || claimedGroups(principal, accountId).length > 0;
   const mayReadRoles = hasCustomRole(record?.grants ?? []) || (roles !== undefined && isInGroups);
-  const isOther = record !== undefined && record.owner_grant_id === undefined;
-  const willReadUser = isSuper || (principal.type === "user" && (isNarrow(record) || (usesPermissions && isOther)));
+  const isNoOwner = record !== undefined && record.owner_grant_id === undefined;
+  const willReadUser = isSuper || (principal.type === "user" && (isNarrow(record) || (usesPermissions && isNoOwner)));
   const keys = [
     ...(willReadUser ? [user] : []),
     ...(isSuper ? [accountKey(accountId)] : []),

@@ -33,6 +33,7 @@ export async function planAccountStatus(
   if (account.status === status) return { value: account, writes: [], changes: [] };
   if (account.status === "closed")
     throw new Problem("account_closed", "The account is closed. A closed account cannot be opened again.");
+  // Only the last two of the four lists depend on the status.
   const former = listsOf(account).slice(2);
   const formerStates = await Promise.all(
     former.map(async (list) => (await readList(table, list, [ordinalIn(account, list.name)])).state),

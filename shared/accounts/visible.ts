@@ -56,15 +56,12 @@ export async function visibleAccounts(
 ): Promise<VisibleAccounts> {
   const { skip, take } = spanOf(page);
   if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
-  const filtered = filter.client_id !== undefined || filter.status !== undefined;
+  const isFiltered = filter.client_id !== undefined || filter.status !== undefined;
   if (principal.account_id !== undefined) return filteredPage(await ownAccount(table, principal, now), filter, page);
   const early = readerAhead(table, aheadOfAccounts(table, principal, filter, { skip, take }));
-  const [isSuper, ended] = await Promise.all([
-    superAdminOf(early, principal, now),
-    endedAccounts(early, principal, now),
-  ]);
+  const [rank, ended] = await Promise.all([superAdminOf(early, principal, now), endedAccounts(early, principal, now)]);
   return atOneMoment(early, async (moment) => {
-    if (isSuper) {
+    if (rank) {
       const { rows, total } = await moment.page(await matchingSources(moment, table, filter), skip, take);
       return { items: rows, total };
     }
@@ -75,7 +72,7 @@ export async function visibleAccounts(
       const live = listed.rows.filter(({ id }) => !ended.has(id));
       return filteredPage([...live, ...others.rows], filter, page);
     }
-    if (filtered) return filteredPage((await moment.page(sources, 0, Infinity)).rows, filter, page);
+    if (isFiltered) return filteredPage((await moment.page(sources, 0, Infinity)).rows, filter, page);
     const { rows, total } = await moment.page(sources, skip, take);
     return { items: rows, total };
   });
@@ -92,8 +89,8 @@ function aheadOfAccounts(
   span: { skip: number; take: number },
 ): Ahead {
   if (seen?.recall(userKey(principal.id))) return aheadOfRows(accountsMatching(filter), span);
-  const filtered = filter.client_id !== undefined || filter.status !== undefined;
-  return filtered ? aheadOfList(accountsOfUser(principal.id)) : aheadOfRows(accountsOfUser(principal.id), span);
+  const isFiltered = filter.client_id !== undefined || filter.status !== undefined;
+  return isFiltered ? aheadOfList(accountsOfUser(principal.id)) : aheadOfRows(accountsOfUser(principal.id), span);
 }
 
 /** All accounts that match the filter. If the status of an account changes during the read, the read starts again. */

@@ -80,11 +80,12 @@ function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
 
 /**
  * The claim `email_verified`: a boolean (OpenID Connect Core §5.1), which some providers send as a string. Without the
- * claim, the issuer's setting counts.
+ * claim, the issuer's setting counts. Any other value of the claim counts as unknown.
  */
 function verifiedClaim(value: unknown, { emailsAreVerified }: Issuer): boolean | undefined {
   if (value === undefined) return emailsAreVerified ? true : undefined;
-  return value === true || value === "true" ? true : value === false || value === "false" ? false : undefined;
+  if (value === true || value === "true") return true;
+  return value === false || value === "false" ? false : undefined;
 }
 
 const inlineUri = (index: number): string => `inline:${index}`;

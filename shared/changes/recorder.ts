@@ -32,8 +32,9 @@ export type ChangePlan<T> = Plan<T> & {
   /** The answer to store for the idempotency key. The default is the value. */
   answer?: unknown;
   /**
-   * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. If
-   * the call is refused later, the key stays with the request only if such a transaction recorded a change.
+   * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. A
+   * later refusal of the call releases the key. If a `partial` transaction has recorded a change, only a repeat of the
+   * same request can then use the key.
    */
   partial?: boolean;
   /**

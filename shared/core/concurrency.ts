@@ -11,6 +11,7 @@ export async function mapConcurrently<T, R>(
   isOver: () => boolean = () => false,
 ): Promise<PromiseSettledResult<R>[]> {
   const results: PromiseSettledResult<R>[] = [];
+  // All calls of `runWaiting` share this iterator, so each item is taken once.
   const waiting = items.entries();
   const runWaiting = async (): Promise<void> => {
     for (const [index, item] of waiting) {

@@ -57,8 +57,8 @@ export function setClockAhead(ms: number): void {
 
 /**
  * A time in the future, as a caller gives it: RFC 3339 with any offset. The output is a `Timestamp`. The member must be
- * named `expires_at`. `requireFutureEnds` refuses a time that has passed, because a repeat of an answered request is
- * valid after this time too.
+ * named `expires_at`. The schema accepts a time that has passed, because a repeat of an answered request gets its answer
+ * even after this time. `requireFutureEnds` refuses such a time before a request runs.
  */
 export const FutureTime = z.iso
   .datetime({ offset: true, abort: true })

@@ -84,8 +84,8 @@ export function beginRelease(
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
-    const isOver = domain.status === "releasing" && (!purge || keptUntil(domain) === undefined);
-    if (isOver) {
+    const hasBegun = domain.status === "releasing" && (!purge || keptUntil(domain) === undefined);
+    if (hasBegun) {
       const [current] = (await domainViews(table, domain.account_id, [domain])) as [object];
       return { value: domain, writes: [], changes: [], current };
     }
@@ -360,6 +360,7 @@ export async function removeFailed(
   { id }: StoredDomain,
   { table, commit, now }: Writer,
 ): Promise<void> {
+  // The caller's own transaction comes after these, and stores the answer of the call.
   const writer: Writer = {
     table,
     now,

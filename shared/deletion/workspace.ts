@@ -33,7 +33,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   const dropped = await dropWorkspace(accountId, id, context);
   if (dropped === "gone") return;
   const due = dropped === "missing" ? [] : [{ delete: restKey(accountId, id, dropped.restDueAt) }];
-  let isFound = dropped !== "missing";
+  let isFound = dropped !== "missing" || context.hasBegun === true;
   for (let isMore = true; isMore;) {
     isMore = await context.commit(async () => {
       const { isAll, writes, changes } = await planAccess(accountId, id, context);
@@ -44,11 +44,12 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
         writes: [...writes, ...done],
         changes,
         housekeeping: true,
-        partial: !isAll || !(isFound || context.hasBegun),
+        // If nothing was found, the answer is a 404, so this transaction must not store the answer of a deletion.
+        partial: !isAll || !isFound,
       };
     });
   }
-  if (!isFound && !context.hasBegun) throw notFound();
+  if (!isFound) throw notFound();
 }
 
 const restPrefix = "workspace/";

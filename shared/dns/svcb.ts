@@ -140,6 +140,7 @@ const readers: Record<KeyName, (bytes: Buffer) => Read> = {
 
 const isWithoutValue = (name: string): boolean => name === "no-default-alpn" || name === "ohttp";
 
+/** One parameter as it is written: `name`, `name=value` or `name="value"`, with the escapes of a zone file. */
 const written = String.raw`(?<name>[^\s="]*)(?:(?<equals>=)(?:"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s"();\\]|\\[^])*)))?`;
 const oneParameter = new RegExp(`${written}(?=\\s|$)`, "uy");
 

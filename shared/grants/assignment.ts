@@ -123,11 +123,11 @@ export const isOfRole = ({ kind }: Pick<Assignment, "kind">): boolean => kind ==
 /** The API view of the assignment of a role. `own` are the roles of the account. Throws for a grant. */
 export function roleAssignmentOf(assignment: Assignment, { roles: own }: RolesRecord): z.output<typeof RoleAssignment> {
   const { custom_role: key } = assignment;
-  const role = key ?? RoleKey.parse(assignment.role);
-  const held = key === undefined ? roles[RoleKey.parse(role)] : Object.hasOwn(own, key) ? own[key]?.capabilities : [];
+  const ownRole = key !== undefined && Object.hasOwn(own, key) ? own[key] : undefined;
+  const held = key === undefined ? roles[RoleKey.parse(assignment.role)] : ownRole?.capabilities;
   return {
     id: assignment.id,
-    role_key: role,
+    role_key: key ?? RoleKey.parse(assignment.role),
     expanded_capability_keys: [...(held ?? [])],
     subject_id: assignment.subject_id,
     subject_type: assignment.subject_type,

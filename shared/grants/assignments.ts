@@ -30,7 +30,7 @@ import {
  *   assignments of an account, oldest first, and one by id      ACCOUNT#<id> / ASSIGNMENT#<id>
  *   revoked assignments                                         ACCOUNT#<id> / REVOKED#<id>
  *   assignments on a resource, to revoke when it is deleted     ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
- *   assignments that have ended by themselves                   GRANT_DUE#<shard>
+ *   assignments that end by themselves, by their end            GRANT_DUE#<shard>
  */
 /**
  * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets
@@ -90,7 +90,7 @@ export async function planAssignments(
     created_by: by,
     ...grantable,
   }));
-  const changes = assignments.map((assignment) => ({
+  const additions = assignments.map((assignment) => ({
     subject,
     change: (held: Held) => ({ ...withAssignment(withoutEnded(held, now), assignment), ...profile }),
   }));
@@ -103,7 +103,7 @@ export async function planAssignments(
     ...assignments.flatMap((assignment) => itemWrites(accountId, assignment)),
     ...moved.flatMap(({ before, after }) => endWrites(accountId, before, after)),
     ...(await planHolders(table, accountId, [
-      ...changes.filter((_, index) => assignments[index]?.kind !== "super_admin"),
+      ...additions.filter((_, index) => assignments[index]?.kind !== "super_admin"),
       ...moves,
     ])),
     ...(await rankWrites(table, accountId, assignments, planOwnerAdded, (grants, id) => [...grants, id])),
@@ -134,7 +134,7 @@ export async function planNewEnds(
   const [first] = same;
   if (!first) return { assignments: [], writes: [], changes: [] };
   const { kind, subject_type: type, subject_id: id } = first;
-  const changes = moved.map(({ before, after }) => ({
+  const moves = moved.map(({ before, after }) => ({
     subject: { type, id },
     change: (held: Held): Held => withAssignment(withoutAssignment(held, before), after),
   }));
@@ -144,7 +144,7 @@ export async function planNewEnds(
     ...moved.flatMap(({ before, after }) => endWrites(accountId, before, after)),
     ...(kind === "super_admin"
       ? [await planSuperAdmin(table, id, (grants) => grants, ends)]
-      : await planHolders(table, accountId, changes)),
+      : await planHolders(table, accountId, moves)),
     ...(isUserOwner && first.expires_at === undefined ? [await planOwnerRemoved(table, accountId, id)] : []),
     ...(isUserOwner && expires_at === undefined ? [await planOwnerAdded(table, accountId, id)] : []),
   ];
@@ -187,7 +187,6 @@ function itemWrites(accountId: string, assignment: Assignment): Write[] {
 }
 
 function withAssignment(held: Held, { id, kind, capability, role, custom_role, scope, expires_at }: Assignment): Held {
-  const end = expires_at === undefined ? {} : { expires_at };
   if (kind === "account_owner") {
     const { owner_expires_at: _, ...others } = held;
     return { ...others, owner_grant_id: id, ...(expires_at === undefined ? {} : { owner_expires_at: expires_at }) };
@@ -198,7 +197,7 @@ function withAssignment(held: Held, { id, kind, capability, role, custom_role, s
     ...(role ? { role } : {}),
     ...(custom_role === undefined ? {} : { custom_role }),
     ...(scope ? { scope } : {}),
-    ...end,
+    ...(expires_at === undefined ? {} : { expires_at }),
   };
   return { ...held, grants: [...held.grants, grant] };
 }
@@ -253,12 +252,12 @@ export async function planRevocation(
   otherChanges: readonly HolderChange[] = [],
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const held = await heldAmong(table, accountId, assignments, now);
-  const changes = held.map((assignment): HolderChange => ({
+  const removals = held.map((assignment): HolderChange => ({
     subject: { type: assignment.subject_type, id: assignment.subject_id },
     change: (before) => withoutAssignment(before, assignment),
   }));
   const [holders, ranks, own] = await Promise.all([
-    planHolders(table, accountId, [...changes, ...otherChanges]),
+    planHolders(table, accountId, [...removals, ...otherChanges]),
     rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
       grants.filter((grantId) => grantId !== id),
     ),
@@ -269,8 +268,8 @@ export async function planRevocation(
 }
 
 /**
- * The assignments that their holders hold, without those of super admins. If the time of an assignment is over, a later
- * change of the holder may have dropped the assignment already, and the holder may be gone.
+ * The assignments that are still in the records of their holders. Super admin is never in these records. After the end
+ * of an assignment, a change of the holder may have dropped the assignment already, and the holder may be gone.
  */
 async function heldAmong(
   table: Reader,

@@ -183,7 +183,9 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
   }
   const ends = await planAccessEnd(table, accountId, subject.id, accessEnd(record ?? noGrants), accessEnd(held));
   const listedAt = record?.listed_at;
-  if (isEmpty(held) ? listedAt === undefined : listedAt !== undefined) {
+  const staysInList = listedAt !== undefined && !isEmpty(held);
+  const staysOutOfList = listedAt === undefined && isEmpty(held);
+  if (staysInList || staysOutOfList) {
     const deletion: Write[] = record ? [{ delete: key, if: condition }] : [];
     return isEmpty(held) ? [...deletion, ...ends] : [put(listedAt), ...ends];
   }

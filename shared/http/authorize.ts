@@ -31,7 +31,9 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * - 404 for an account that the principal is not a member of;
  * - 403 `forbidden` without the route's capability;
  * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
- *   `whileSuspended`; also for a resource that a token names, if its lookup has a message for this (`stopped`);
+ *   `whileSuspended`;
+ * - 403 `account_suspended` on a public route or without an account in the input, if the resource's account is suspended
+ *   or closed, and the lookup has a message for this (`stopped`);
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(

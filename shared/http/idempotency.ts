@@ -158,12 +158,12 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
     scopes,
   };
   const claim = claimOf(table, record, { owner, first: owner }, request);
-  const first = await endOnFailure(
+  const claimed = await endOnFailure(
     claim.release,
     table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }),
   );
-  if (first.done) return claim;
-  const found = FoundClaim.parse(first.found);
+  if (claimed.done) return claim;
+  const found = FoundClaim.parse(claimed.found);
   // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
   await request.chargeRead?.(found.body?.length ?? 0);
@@ -176,8 +176,8 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
   const newClaim = claimOf(table, record, { owner, first: firstOwner, begun_at }, request);
   const takeOver = { put: { ...put, first: firstOwner, begun_at }, if: { owner: found.owner, state: found.state } };
   // The request of the first claim may be partly done, so a failed takeover keeps the key for the same request.
-  const second = await endOnFailure(newClaim.lapse, table.attempt(takeOver));
-  if (!second.done && second.found["owner"] !== owner) throw inFlight();
+  const takenOver = await endOnFailure(newClaim.lapse, table.attempt(takeOver));
+  if (!takenOver.done && takenOver.found["owner"] !== owner) throw inFlight();
   return newClaim;
 }
 
@@ -238,7 +238,7 @@ function claimOf(
   { owner, first, begun_at }: ClaimOwner,
   { route, now, inProgram = false }: KeyedRequest,
 ): Claim {
-  const isMine = { owner, state: "running" };
+  const stillClaimed = { owner, state: "running" };
   const isDeletion = route.http.method === "DELETE";
   const answerToStore = (value: unknown): unknown => {
     const answer = route.output.parse(isDeletion ? {} : value);
@@ -248,14 +248,14 @@ function claimOf(
   const settleWith = (body: unknown): Write => ({
     update: record,
     set: { state: "done", body: body === undefined ? undefined : JSON.stringify(body) },
-    if: isMine,
+    if: stillClaimed,
     orElse: inFlight,
   });
   return {
     id: requestIdOf(record, first),
     isPartlyDone: owner !== first,
     hasBegun: begun_at !== undefined,
-    begin: () => ({ update: record, set: { begun_at: now.getTime() }, if: isMine, orElse: inFlight }),
+    begin: () => ({ update: record, set: { begun_at: now.getTime() }, if: stillClaimed, orElse: inFlight }),
     settleWith,
     settle: (value) => {
       settledWith = { value };
@@ -270,9 +270,9 @@ function claimOf(
     },
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
     // If `release` or `lapse` fails, the claim expires by itself.
-    release: async () => void (await table.attempt({ delete: record, if: isMine }).catch(() => undefined)),
+    release: async () => void (await table.attempt({ delete: record, if: stillClaimed }).catch(() => undefined)),
     lapse: async () =>
-      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: isMine }).catch(() => undefined)),
+      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: stillClaimed }).catch(() => undefined)),
   };
 }
 

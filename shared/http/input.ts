@@ -138,18 +138,20 @@ function typeOf(issue: Issue): string {
     case "invalid_value":
       return "enum";
     case "too_small":
-      return issue.origin === "string"
-        ? "string_too_short"
-        : issue.origin === "array"
-          ? "too_short"
-          : "greater_than_equal";
+      return lengthTypeOf(issue.origin, "short") ?? "greater_than_equal";
     case "too_big":
-      return issue.origin === "string" ? "string_too_long" : issue.origin === "array" ? "too_long" : "less_than_equal";
+      return lengthTypeOf(issue.origin, "long") ?? "less_than_equal";
     case "custom":
       return typeof issue.params?.["type"] === "string" ? issue.params["type"] : "value_error";
     default:
       return "value_error";
   }
+}
+
+/** The error type of a string or list that is too short or too long; undefined for any other value. */
+function lengthTypeOf(origin: string, fault: "short" | "long"): string | undefined {
+  if (origin === "string") return `string_too_${fault}`;
+  return origin === "array" ? `too_${fault}` : undefined;
 }
 
 /** The schema inside `.optional()`, `.default()` and `.nullable()`. */

@@ -88,6 +88,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
     deciding,
   ]);
   if (charged.status === "rejected") throw charged.reason;
+  // The decision has not begun if `isRefused` expected a refusal that did not come.
   const decided = begun ?? (await settled(decide(route, raw, principal, invocation)));
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
   if (decided.status === "rejected") return storedAnswerOrThrow(route, raw, principal, invocation, decided.reason);
@@ -292,15 +293,16 @@ type Caller = {
   table: Table;
 };
 
+const textId = (id: unknown): string | undefined => (typeof id === "string" ? id : undefined);
+
 function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation: InvocationContext): Context {
   const { params, headers } = input;
   const { principal, permissions, claim, found, table } = caller;
   const { requestId, log, now, address, askEmail, wantsFile, stopAt } = invocation;
   const author = authorOf(route, principal, invocation);
-  const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
-    typeof id === "string" ? id : undefined,
-  );
-  const targetId = found?.id ?? lastId;
+  const accountId = textId(params["account_id"]) ?? found?.accountId;
+  // Without a lookup, the last member of the path is the id of the route's resource.
+  const targetId = found?.id ?? textId(Object.values(params).at(-1));
   const { ifMatch } = headers;
   const commit = recorder({ table, accountId: accountId ?? "", author, now, claim, ifMatch, targetId });
   const answer = async <T>(value: T): Promise<T> => {

@@ -8,7 +8,7 @@ import { failureResponse, requestIdOf, type Response } from "./response.ts";
 
 /**
  * The content security policy of a page. The page loads files from this server only. `connect` adds origins for
- * `fetch`.
+ * `fetch`, with a space before each.
  */
 export const pagePolicy = ({ connect = "" }: { connect?: string } = {}): string =>
   [

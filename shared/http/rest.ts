@@ -97,19 +97,21 @@ function respond(
   sent: RequestHeaders,
   wantsFile: boolean,
 ): Response {
-  const etag = route.http.etag && route.http.method !== "DELETE" ? { etag: tagOf(route.http.etag, output) } : undefined;
-  if (etag && route.http.method === "GET") {
+  const { etag: schemas, method } = route.http;
+  const tagHeader = schemas && method !== "DELETE" ? { etag: tagOf(schemas, output) } : undefined;
+  if (tagHeader && method === "GET") {
     // A write has compared `If-Match` itself, usually in its transaction.
     requireMatch(input.headers.ifMatch, output);
     const cachedTags = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
-    if (cachedTags !== undefined && hasTagWeakly(cachedTags, etag.etag)) return { statusCode: 304, headers: etag };
+    if (cachedTags !== undefined && hasTagWeakly(cachedTags, tagHeader.etag))
+      return { statusCode: 304, headers: tagHeader };
   }
   const isAccepted = route.http.later?.is(output) ?? false;
   const isDryRun = route.http.isDryRun?.(output) ?? false;
   const { status, location: created } = isDryRun ? { status: 200, location: undefined } : route.http;
   const location = isAccepted ? route.http.later?.location : created;
   const headers: ResponseHeaders = {
-    ...etag,
+    ...tagHeader,
     ...(route.http.file ? { vary: "accept" } : {}),
     ...(location === undefined ? {} : { location: fill(location, input.params, output) }),
     ...(replayed ? { "idempotency-replayed": "true" } : {}),

@@ -18,8 +18,8 @@ const types: Record<string, string> = {
 
 const typeName = (type: string): string => types[type] ?? `a value of the type ${type}`;
 
-/** Names the type of the input, if it differs from the expected type. */
-function notActualType({ input, expected }: { input?: unknown; expected: string }): string {
+/** The end of the message that names the type of the input: `, not a string`. Empty if the type is as expected. */
+function actualTypeEnding({ input, expected }: { input?: unknown; expected: string }): string {
   const actual = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
   const differs =
     actual in types && typeName(actual) !== typeName(expected) && !(actual === "number" && expected === "int");
@@ -79,7 +79,7 @@ function unionMessage(options: readonly (readonly z.core.$ZodIssue[])[]): string
 export function inWords(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `Write ${typeName(issue.expected)}${notActualType(issue)}`;
+      return `Write ${typeName(issue.expected)}${actualTypeEnding(issue)}`;
     case "invalid_value":
       return listValues(issue.values);
     case "invalid_format":

@@ -115,7 +115,7 @@ const expired = aboutDomain((domain, event) => ({
 const renewalFailed = aboutDomain((domain, event) => {
   const { renewal, unicode_name: name } = domain;
   const isAutomatic = renewal?.by === "auto";
-  const fortnight = Math.floor((daysTo(event, domain, "expires_at") - 1) / 15);
+  const halfMonth = Math.floor((daysTo(event, domain, "expires_at") - 1) / 15);
   return {
     category: "domains",
     subject: sentence`${name} could not be renewed`,
@@ -129,7 +129,7 @@ const renewalFailed = aboutDomain((domain, event) => {
       renewCall(event, domain),
     ],
     ...(isAutomatic
-      ? { matter: `domain.renewal_failed ${domain.id} ${domain.registration?.expires_at ?? ""} ${fortnight}` }
+      ? { matter: `domain.renewal_failed ${domain.id} ${domain.registration?.expires_at ?? ""} ${halfMonth}` }
       : {}),
   };
 });

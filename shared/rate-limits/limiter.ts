@@ -216,10 +216,12 @@ export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterC
   const { accountId } = request;
   const remembered = accountId === undefined ? undefined : memory.ownLimits.get(accountId);
   if (accountId !== undefined && !isRecent(remembered, { now: clock })) return false;
-  const limit = remembered?.limits?.classes[request.class];
-  const name = bucketName(request, limit);
-  const own = limit && memory.buckets.has(name) ? limit : undefined;
-  if (limit && !own && !isStranger(name, memory, clock)) return false;
+  const accountLimit = remembered?.limits?.classes[request.class];
+  const name = bucketName(request, accountLimit);
+  // As in `ownLimitFor`, but `isMember` may need the table. So nothing is known about a caller who has no bucket of the
+  // own limit and is not remembered as a stranger.
+  const own = accountLimit && memory.buckets.has(name) ? accountLimit : undefined;
+  if (accountLimit && !own && !isStranger(name, memory, clock)) return false;
   if (request.onlyOwn && !own) return false;
   const now = clock().getTime();
   const [, bucket] = bucketOf(request, own, memory);

@@ -93,6 +93,7 @@ async function reserveIn(
   const limit = own ?? limitClasses[request.class];
   const [name, bucket] = bucketOf(request, own, context.memory);
   const id = randomUUID();
+  const stateAt = (tatSeen: number, now: number) => rateState(request, limit, { ...bucket, tat: tatSeen }, now);
   let { tat } = bucket;
   for (;;) {
     const now = context.now().getTime();
@@ -129,10 +130,6 @@ async function reserveIn(
     if (ended.length === 0) throw new RateLimited(request, limit, waitOf(tat, ceiling, found, now), stateAt(tat, now));
     await removeEnded(name, ended, context);
   }
-
-  function stateAt(tatSeen: number, now: number): RateState {
-    return rateState(request, limit, { ...bucket, tat: tatSeen }, now);
-  }
 }
 
 /**
@@ -167,9 +164,9 @@ async function endReservations(
     const tat = Math.max(full - back, Math.min(full, context.now().getTime() + others));
     const attempt = await context.table.attempt({
       update: rateKey(name),
+      // A lost answer can have counted a reservation twice, so the count is set to the stored reservations.
       set: { tat, reservations: reservations.length - own.length },
       remove: own.map(({ attribute }) => attribute),
-      // A lost answer can have counted a reservation twice, so the count is set to the stored reservations.
       if: {
         tat: full,
         reservations: count,

@@ -64,6 +64,8 @@ export async function readShard(
   now: Date,
   { limit, after = "" }: { limit: number; after?: string | undefined },
 ): Promise<DueItem[]> {
+  // `!` sorts before the other characters of these keys, and `~` after them. So the range begins after the key `after`,
+  // and includes the tasks that are due at `now`.
   const items = await table.between(partition(queue, shard), `${after}!`, `${now.toISOString()}~`, { limit });
   return items.map((item) => {
     const [at = "", ...subject] = item.SK.split("#");

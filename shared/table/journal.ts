@@ -245,11 +245,15 @@ async function readRanks(
   count: number,
 ): Promise<Item[]> {
   const { day, before } = dayOfRank(parts, skip);
+  // Of this day: the entries newer than the page, and the other entries.
   const newer = skip - before;
   const left = day.count - newer;
+  // The entries of the page that are on older days.
   const older = Math.max(0, count - left);
+  // The entries of this day that are older than the page.
   const unwanted = left + older - count;
   const index = Math.min(newer, unwanted) > nearby && day.end !== undefined ? await day.index() : undefined;
+  // The position of the page's oldest entry, from the start of the day.
   const rank = (day.end ?? 0) - newer - count;
   if (index && index.distanceTo(rank) < Math.min(newer, unwanted)) return (await index.read(rank, count)).toReversed();
   if (newer <= unwanted) {

@@ -134,7 +134,9 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       // The rows of earlier pages may have decided which other sources there are. So the heads of the earlier lists are
       // compared too.
       const hasOtherSources = sources.length > opened.length;
-      const compared = hasOtherSources ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
+      // A single list needs no comparison, because `read` of its source checks that the rows fit the head.
+      const several = opened.length > 1 ? opened : [];
+      const compared = hasOtherSources ? [...earlier, ...opened] : several;
       earlier.push(...opened);
       opened = [];
       // Waits for both reads to end, so that no read of a failed attempt runs beside the next attempt.

@@ -235,9 +235,11 @@ export async function readHeads(
   const bitmaps = wanted.flatMap(({ list, blocks }) => blocks.map((block) => bitmapKey(list, block)));
   const items = await table.getMany([...lists.map(headKey), ...bitmaps]);
   let next = lists.length;
-  return wanted.map(({ list, blocks }, index) =>
-    listState(list, items[index], parseBitmaps(blocks, items.slice(next, (next += blocks.length)))),
-  );
+  return wanted.map(({ list, blocks }, index) => {
+    const ofList = items.slice(next, next + blocks.length);
+    next += blocks.length;
+    return listState(list, items[index], parseBitmaps(blocks, ofList));
+  });
 }
 
 function listState(list: List, item: Item | undefined, bitmaps: Ranks["bitmaps"]): ListState {

@@ -46,8 +46,8 @@ async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   const items: Item[] = [];
   let remaining: Record<string, unknown>[] = keys;
   for (let attempt = 0; remaining.length > 0; attempt++) {
-    if (attempt > 0) await backOff(attempt);
     if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
+    if (attempt > 0) await backOff(attempt);
     const input = {
       RequestItems: { [name]: { Keys: remaining, ConsistentRead: true } },
       ReturnConsumedCapacity: "TOTAL",

@@ -53,9 +53,12 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   const requireTime = (): void => {
     if (isOver()) throw new Problem("busy", "The group has much to delete. Repeat the call.", { retry_after: 1 });
   };
-  for (let isDeleted = false, hasBegun = false; !isDeleted; hasBegun = true) {
+  let [isDeleted, hasBegun] = [false, false];
+  while (!isDeleted) {
     if (hasBegun) requireTime();
-    hasBegun = (await removeMostMembers(context, accountId, id, requireTime)) || hasBegun;
+    const hasRemoved = await removeMostMembers(context, accountId, id, requireTime);
+    // An earlier transaction may have changed the group, so the last transaction must not compare `If-Match` again.
+    const matched = hasBegun || hasRemoved;
     isDeleted = await commit(async () => {
       const current = await readDeletable();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
@@ -63,8 +66,9 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
       const batch = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return batch.length > 0
         ? { value: false, ...(await planRevocation(table, accountId, batch, now())), partial: true }
-        : { matched: hasBegun, ...(await planGroupDeletion(table, accountId, id, current, now())) };
+        : { matched, ...(await planGroupDeletion(table, accountId, id, current, now())) };
     });
+    hasBegun = true;
   }
 }
 
@@ -80,6 +84,7 @@ async function planGroupDeletion(
   record: GroupsRecord,
   now: Date,
 ): Promise<ChangePlan<boolean>> {
+  // No group has the ordinal 2 ** 40.
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const [members, { state }, group] = await Promise.all([
     planLastRemovals(table, accountId, id),

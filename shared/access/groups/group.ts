@@ -191,7 +191,7 @@ function resolvedCapabilities(
  */
 /** The list of an account's groups. */
 export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
-/** The key of a group. */
+/** The key of the group with this id. An id without an ordinal gets a key that no group has. */
 export const groupKey = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 /** The keys of the items that reserve a name for one group. */
 export const groupNameKeys = (accountId: string, name: string): [Key, ...Key[]] =>

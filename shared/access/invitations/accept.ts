@@ -69,7 +69,7 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
     const token = await table.get(tokenKey(hash), StoredToken);
     if (!token) return undefined;
     const { account_id: accountId, invitation_id: id } = token;
-    // The result for the account is kept for the authorization, which gets the account next.
+    // The read of the account is kept (`Ahead.again`) for the authorization, which gets the account next.
     const [invitation, account] = await Promise.all([
       findInvitation(table, accountId, id),
       table.get(accountKey(accountId), StoredAccount),

@@ -25,6 +25,7 @@ import { checkResource, GrantEnd, resourceMembers, roleOf, scopeOf } from "../au
  *   the invitation that a link belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
  */
 export const invitationsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invitations" });
+/** The key of the invitation with this id. An id without an ordinal gets a key that no invitation has. */
 export const invitationKey = (accountId: string, id: string): Key =>
   rowKey(invitationsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 export const invitedKey = (accountId: string, email: string): Key => ({
@@ -105,8 +106,8 @@ export const StoredAccess = z.object({
   /** The key of a role that the account has made. */
   custom_role: z.string().optional(),
   /**
-   * When the role was created that the account has made. Another role can get the key of a deleted role. Absent in
-   * invitations of earlier versions, and for other permissions.
+   * When the role `custom_role` was created. A later role can get the key of a deleted role, and this time tells the two
+   * apart. Absent in invitations of earlier versions, and for other permissions.
    */
   role_created_at: z.string().optional(),
   scope: Scope.optional(),

@@ -31,6 +31,7 @@ function placesIn(part: Part, given: Schema, steps: (string | number)[] = [], re
   return [here, ...members, ...(items ? placesIn(part, items, [...steps, 0]) : [])];
 }
 
+/** Values of all types, most of which do not fit most places. */
 const pool = [null, true, 7, -1, 1.5, "", "x", " ", "a\u0000b", "x/y", "é", [], ["x"], {}, { a: 1 }] as const;
 
 /** Values just outside the bounds of a schema. */
@@ -55,7 +56,8 @@ function read(value: string, schema: Schema): unknown {
   return type === "boolean" && (value === "true" || value === "false") ? value === "true" : value;
 }
 
-const writable = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();
+/** Whether a value is a text that UTF-8 can encode. */
+const isEncodable = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();
 
 /** Values that do not fit a place, in the form of its part of the request. */
 function misfits({ part, steps, schema }: Place): fc.Arbitrary<unknown> {
@@ -63,15 +65,15 @@ function misfits({ part, steps, schema }: Place): fc.Arbitrary<unknown> {
   const what = `an invalid ${part} ${steps.join(".")}`;
   const raw = fc.oneof(fc.constantFrom(...edgesOf(schema), ...pool), json);
   const inner = resolved(notNull(schema));
-  // The product removes the space around a text before it checks the text.
-  const isItself = (value: unknown) =>
+  // Whether the place itself is wrong. The product removes the space around a text before it checks the text.
+  const isWrongHere = (value: unknown) =>
     !fits(value) && !isWrongInside(value, inner) && (typeof value !== "string" || value.trim() === value);
-  if (part === "body") return patiently(raw, isItself, what);
+  if (part === "body") return patiently(raw, isWrongHere, what);
   const strings = raw.map((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "x")));
   // An empty segment, dots and a slash make another path. API Gateway decodes a path twice.
-  const carried = (value: string) => writable(value) && (part === "query" || !/^\.{0,2}$|[/%?]/.test(value));
-  const single = (value: string) => carried(value) && !fits(read(value, schema));
-  return part === "path" ? patiently(strings, single, what) : orRepeated(strings, single, what, schema);
+  const canCarry = (value: string) => isEncodable(value) && (part === "query" || !/^\.{0,2}$|[/%?]/.test(value));
+  const isWrongAlone = (value: string) => canCarry(value) && !fits(read(value, schema));
+  return part === "path" ? patiently(strings, isWrongAlone, what) : orRepeated(strings, isWrongAlone, what, schema);
 }
 
 /** Whether a value of the right type is wrong only at its members. Such an error names the members, not the place. */
@@ -82,16 +84,25 @@ function isWrongInside(value: unknown, { type, items = {} }: Schema): boolean {
 
 const takesList = ({ type, anyOf = [] }: Schema): boolean => type === "array" || anyOf.some(takesList);
 
-/** A parameter that is given twice is an error too. For some parameters it is the only possible error. */
-function orRepeated(strings: fc.Arbitrary<string>, single: (value: string) => boolean, what: string, schema: Schema) {
+/**
+ * Values that do not fit a parameter. A repeated parameter is an error too, unless the parameter takes a list. If every
+ * text fits a parameter, the repetition is the only possible error.
+ */
+function orRepeated(
+  strings: fc.Arbitrary<string>,
+  isWrongAlone: (value: string) => boolean,
+  what: string,
+  schema: Schema,
+) {
   const twice = fc.constant(["x", "x"]);
-  if (takesList(resolved(notNull(schema)))) return patiently(strings, single, what);
+  if (takesList(resolved(notNull(schema)))) return patiently(strings, isWrongAlone, what);
   return fc.oneof(
     twice,
-    strings.map((value) => (single(value) ? value : ["x", value])),
+    strings.map((value) => (isWrongAlone(value) ? value : ["x", value])),
   );
 }
 
+/** Makes a change of an input that replaces the value at a place. */
 const at =
   ({ part, steps }: Pick<Place, "part" | "steps">, change: (old: unknown) => unknown) =>
   (input: Input): Input => ({ ...input, [part]: replaced(input[part], steps, change) });
@@ -101,8 +112,8 @@ function mutationsAt(place: Place): Mutation[] {
   const where = [part, ...steps];
   const common = { status: 422 as const, inPrograms: steps.length > 0 };
   const found: Mutation[] = [];
-  const anything = Object.keys(schema).every((key) => key === "description");
-  if ((part === "body" || steps.length > 0) && !anything) {
+  const takesAnything = Object.keys(schema).every((key) => key === "description");
+  if ((part === "body" || steps.length > 0) && !takesAnything) {
     const mutate = misfits(place).map((value) => at(place, () => value));
     found.push({ ...common, what: `a value that does not fit at ${where.join(".")}`, loc: where, mutate });
   }

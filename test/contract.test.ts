@@ -76,7 +76,8 @@ function grounded(route: Route, input: Input, example: Example, wanted: (name: s
  */
 const statedInSchemas = /_type$|^missing$|^extra_forbidden$|^string_|^too_|_than_equal$|^enum$|_parsing$/;
 
-function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
+/** Expects no server error, and no error whose cause the schemas of the document rule out. */
+function expectNoStatedError({ status, body }: Pick<Answer, "status" | "body">): void {
   expect(status).toBeLessThan(500);
   if (status !== 422) return;
   const types: string[] = body.detail.map(({ type }: { type: string }) => type);
@@ -85,7 +86,7 @@ function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
 
 describe.each([...routes, functionsRoute].map((route) => [route.name, route] as const))("%s", (_, route) => {
   test(
-    "answers every request that fits the document as documented, by REST and by code mode",
+    "answers as documented to every request that fits the document, by REST and by code mode",
     { timeout: 60_000 },
     async () => {
       expect.hasAssertions();
@@ -103,8 +104,8 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
           const sent = grounded(route, withIds(input, ids), example, wanted);
           const ran = outcomeOf(route, await runInput(route, sent, account.owner.token));
           checkOutcome(keyOf(route), ran);
-          expectMeant(ran);
-          expectMeant(await sendInput(route, sent, account.owner.token));
+          expectNoStatedError(ran);
+          expectNoStatedError(await sendInput(route, sent, account.owner.token));
         }),
         { numRuns: runsFor(8, 200) },
       );
@@ -126,13 +127,13 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
         .map(({ input, spoiled: { mutation, mutate } }) => ({ ...mutation, input: mutate(input) }));
       await fc.assert(
         fc.asyncProperty(cases, async ({ input, status, loc, inPrograms }) => {
-          const spoilt = loc?.[0] === "path" ? loc[1] : undefined;
-          const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== spoilt;
+          const wrongParameter = loc?.[0] === "path" ? loc[1] : undefined;
+          const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== wrongParameter;
           const sent = withIds(input, ids);
           const based = { ...sent, path: grounded(route, sent, example, wanted).path };
           // Programs, and requests without an account, count towards limits that are not raised. So a new caller sends
           // them.
-          const isLimited = route.params.shape["account_id"] === undefined || spoilt === "account_id";
+          const isLimited = route.params.shape["account_id"] === undefined || wrongParameter === "account_id";
           const fresh = inPrograms || isLimited ? await newSuperAdmin() : account.owner;
           const { token } = isLimited ? fresh : account.owner;
           const before = stored;
@@ -164,9 +165,9 @@ async function expectRefusedProgram(route: Route, sent: Input, loc: (string | nu
   expect(body.error.message).toContain(String(loc[1]));
 }
 
-const bodyIsOptional = routes.filter(({ body }) => Object.keys(body.shape).length > 0 && body.safeParse({}).success);
+const withOptionalBody = routes.filter(({ body }) => Object.keys(body.shape).length > 0 && body.safeParse({}).success);
 
-test.each(bodyIsOptional.map((route) => [route.name, route] as const))(
+test.each(withOptionalBody.map((route) => [route.name, route] as const))(
   "%s takes a missing body as an empty one, and refuses null",
   async (_, route) => {
     const { account, example } = await sharedScene(route);

@@ -55,7 +55,10 @@ function comingAndGoing(noun: string, { add, remove }: Pair): Happening {
 
 const pathOf = ({ id }: Pick<Account, "id">, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
 
-/** Makes a list that is the same for all its readers. */
+/**
+ * Makes a list that is the same for all its readers. If `isKept`, no change removes a thing from the list. `idMember`
+ * is the member of a thing that has its id.
+ */
 async function simple(
   route: string,
   path: string,
@@ -285,16 +288,16 @@ async function domains(): Promise<Scene> {
     at = at === one ? other : one;
     await made(send(account, "POST", `domains/${rover.name}/move`, { workspace_id: at }));
   };
-  const removed = async (id: string) => made(send(account, "DELETE", `mailboxes/${id}`));
+  const removeMailbox = async (id: string) => made(send(account, "DELETE", `mailboxes/${id}`));
   const trashed = await Promise.all(["x", "y"].map(async (local) => (await added(account, second.name, local)).id));
-  for (const id of trashed) await removed(id);
+  for (const id of trashed) await removeMailbox(id);
   const deleter = await newMember(account, {
     capability: "mailbox.delete",
     scope: { type: "workspace", id: other },
   });
   let boxNumber = 0;
   const box = async (domain: string) => (await added(account, domain, `box${(boxNumber += 1)}`)).id;
-  const transient = async () => {
+  const addDomain = async () => {
     const { name } = await connected(account, { name: uniqueName(), workspaceId: one });
     return name;
   };
@@ -336,7 +339,7 @@ async function domains(): Promise<Scene> {
     happenings: [
       { name: "a domain moves", acts: [move] },
       comingAndGoing("domain", {
-        add: transient,
+        add: addDomain,
         remove: (name) => made(send(account, "DELETE", `domains/${name}`)),
       }),
       comingAndGoing("mailbox", {
@@ -346,7 +349,7 @@ async function domains(): Promise<Scene> {
       comingAndGoing("deleted mailbox", {
         add: async () => {
           const id = await box(second.name);
-          await removed(id);
+          await removeMailbox(id);
           return id;
         },
         remove: (id) => made(send(account, "POST", `mailboxes/${id}/restore`)),
@@ -368,7 +371,7 @@ async function accounts(): Promise<Scene> {
     await newRoomyAccount({ clientId }),
   ];
   const group = await newGroup(claimed, "Staff");
-  const [user, member, all] = [claiming(group), newUser(), await newSuperAdmin()];
+  const [user, member, superAdmin] = [claiming(group), newUser(), await newSuperAdmin()];
   for (const someone of [user, member]) await grant(one, someone, { role: "viewer" });
   const stable = [one.id, other.id, claimed.id];
   const path = "/v1/public/accounts";
@@ -384,11 +387,11 @@ async function accounts(): Promise<Scene> {
       { route: "accounts.list", path, as: user, stable: [one.id, claimed.id] },
       { route: "accounts.list", path: `${path}?status=active`, as: user, stable: [one.id, claimed.id] },
       { route: "accounts.list", path, as: member, stable: [one.id] },
-      { route: "accounts.list", path: `${path}?client_id=${clientId}`, as: all, stable },
+      { route: "accounts.list", path: `${path}?client_id=${clientId}`, as: superAdmin, stable },
       {
         route: "accounts.list",
         path: `${path}?client_id=${clientId}&status=active`,
-        as: all,
+        as: superAdmin,
         stable: [one.id, claimed.id],
       },
     ],

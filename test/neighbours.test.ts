@@ -101,6 +101,7 @@ const asks: readonly Ask[] = [
   { method: "GET", path: "auth/service-accounts" },
   { method: "GET", path: "limits" },
 ];
+/** The classes of limits of the paths that are not in the class `default`. */
 const otherClasses: Readonly<Record<string, "outbound">> = { forwarding: "outbound" };
 
 const send = (
@@ -115,7 +116,10 @@ const send = (
 /** Sends all requests of `asks` for an account, one after another. Calls `beside` at the same time as each of them. */
 async function sendAll(sender: Sender, beside: () => Promise<unknown>): Promise<Seen[]> {
   const all: Seen[] = [];
-  for (const ask of asks) all.push((await Promise.all([send(sender, ask), beside()]))[0]);
+  for (const ask of asks) {
+    const [seen] = await Promise.all([send(sender, ask), beside()]);
+    all.push(seen);
+  }
   return all;
 }
 
@@ -214,7 +218,7 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     expect([answer.status, cost]).toEqual([429, { reads: 0, writes: 0, calls: 0 }]);
   });
 
-  test("no two accounts write one item, and each item names its account or program, or has a listed partition", () => {
+  test("no two accounts write the same item, and each item names its account or program, or has a listed partition", () => {
     const writers = new Map<string, string>();
     for (const { sender, all } of [...quiet, { sender: noisy, all: noise }]) {
       const items = all.flatMap(({ read, written }) => [...read, ...written]);

@@ -124,14 +124,14 @@ const inAccount = withCredential.filter((route) => "account_id" in route.params.
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an account", (_, route) => {
   test("answers 404 for another account, with the same bytes as for a missing account", async () => {
-    const [mineAccount, { example }] = [await newAccount(), await sharedScene(route)];
-    const foreign = await callRest(route, example, mineAccount.owner.token);
-    const missing = await callRest(route, { ...example, account_id: foreignId }, mineAccount.owner.token);
+    const [stranger, { example }] = [await newAccount(), await sharedScene(route)];
+    const foreign = await callRest(route, example, stranger.owner.token);
+    const missing = await callRest(route, { ...example, account_id: foreignId }, stranger.owner.token);
     expect(foreign.status).toBe(404);
     expect(missing.status).toBe(404);
     const masked = ({ text, headers }: typeof foreign) => text.replace(headers["x-request-id"] ?? "", "");
     expect(masked(foreign)).toBe(masked(missing));
-    const code = await callCode(route, example, mineAccount.owner.token);
+    const code = await callCode(route, example, stranger.owner.token);
     expect(code.body.error).toMatchObject({ code: "not_found" });
   });
 
@@ -155,8 +155,9 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a s
     try {
       for (const { token } of [account.owner, await newSuperAdmin()]) {
         const { status, body } = await callRest(route, example, token);
-        const isTaken = route.access === "read" || route.whileSuspended;
-        expect(isTaken ? status : body.code).toBe(isTaken ? 200 : "account_suspended");
+        const isAllowed = route.access === "read" || route.whileSuspended;
+        if (isAllowed) expect(status).toBe(200);
+        else expect(body.code).toBe("account_suspended");
       }
     } finally {
       await setAccountStatus(testTable(), account.id, "active", new Date());
@@ -179,7 +180,7 @@ describe.each(guarded.map((route) => [route.name, route] as const))("%s behind i
     expect((await done(route)).status).toBe(route.http.status);
   });
 
-  test("answers a member with only this capability, and with what the example gives to others", async () => {
+  test("answers a member who has only this capability, and the other permissions that the example needs", async () => {
     const { account, example } = await (route.access === "read" ? sharedScene : newScene)(route);
     const needed = alsoHeld[route.name] ?? [];
     const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);
@@ -201,7 +202,9 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s by its ow
     expect([Object.keys(one.example), formOf(rest.body)], again).toEqual([Object.keys(given), formOf(answer)]);
     const code = await callCode(route, other.example, other.account.owner.token);
     expect(code.body).toMatchObject({ status: "completed" });
-    expect(comparable(code.body.result.last_value)).toEqual(comparable(mine(rest.body, one.account, other.account)));
+    expect(comparable(code.body.result.last_value)).toEqual(
+      comparable(withOtherIds(rest.body, one.account, other.account)),
+    );
   });
 });
 
@@ -231,8 +234,8 @@ const formOf = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, formOf(member)]));
 };
 
-/** An answer in which the ids of one account and its owner are replaced by those of the other. */
-const mine = (body: unknown, one: Account, other: Account): unknown =>
+/** An answer about the account `one`, with the ids of the account `other` and its owner instead. */
+const withOtherIds = (body: unknown, one: Account, other: Account): unknown =>
   JSON.parse(JSON.stringify(body).replaceAll(one.owner.id, other.owner.id).replaceAll(one.id, other.id));
 
 type Json = {
@@ -261,6 +264,7 @@ const isSchema = (value: unknown): value is Json => typeof value === "object" &&
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Json =>
   z.toJSONSchema(schema, { io, reused: "inline", cycles: "throw" }) as Json;
 
+/** The paths of the members without a description. */
 function undescribed(schema: z.ZodType): string[] {
   const found: string[] = [];
   walk(jsonSchema(schema, "output"), "", (member, path) => {
@@ -269,6 +273,7 @@ function undescribed(schema: z.ZodType): string[] {
   return found;
 }
 
+/** The paths of the objects that allow members which the schema does not name. */
 function openObjects(schema: z.ZodType, io: "input" | "output"): string[] {
   const found: string[] = [];
   walk(jsonSchema(schema, io), "", (member, path) => {

@@ -182,7 +182,7 @@ const sameEverywhere = new Set(
   ),
 );
 
-test("no other name is declared in more than three files of the product", () => {
+test("no name is declared in more than three files of the product, except the names in `sameEverywhere`", () => {
   const files = declaring(
     sources.filter((path) => !path.startsWith("test/")),
     false,
@@ -192,7 +192,7 @@ test("no other name is declared in more than three files of the product", () => 
   expect(wrong.map(([name, { size }]) => `${name} ${size}`)).toEqual([]);
 });
 
-test("every time in the future is a member `expires_at`, because `requireFutureEnds` checks only these members", () => {
+test("every member that takes a time in the future is named `expires_at`, because `requireFutureEnds` checks only these members", () => {
   const members = sources.flatMap((file) =>
     [...read(file).matchAll(/(\w+): (?:FutureTime|GrantEnd)\b/g)].map(([, name]) => name),
   );
@@ -205,7 +205,7 @@ test("zod is imported as a namespace, so that no bundle holds its locales", () =
   expect(named).toEqual([]);
 });
 
-test("importing any Lambda's or worker's file needs no environment and opens nothing", () => {
+test("importing any Lambda's or worker's file needs no environment variables and opens nothing", () => {
   const files = [...lambdas, ...workers].map(({ file }) => `await import(${JSON.stringify(resolve(root, file))});`);
   const program = [
     "process.stdout; process.stderr;",

@@ -37,24 +37,25 @@ const additions: Record<string, string> = {
   "a name at another registrar": "domains.auth_code.create",
   "for whom a name is registered": "domains.contact.{get,update}",
   "zone files in and out": "dns_records.{import,export}",
-  "what one reads before one changes it": "dns_records.get · credentials.get · forwarding.get",
+  "one thing to read before a change": "dns_records.get · credentials.get · forwarding.get",
   "a password for one device": "mailboxes.app_passwords.{list,add,delete}",
   "what it costs": "billing.plans.list · billing.usage.get · billing.invoices.get",
   "invoices and VAT": "billing.profile.{get,update} · billing.credit_notes.{list,get}",
-  "many at once": "mailboxes.bulk_delete",
+  "many mailboxes to delete at once": "mailboxes.bulk_delete",
   "what a mailbox uses": "mailboxes.usage.get",
   "addresses that get no mail": "suppressions.{list,add,delete}",
   "a card for automatic recharges":
     "billing.payment_method_session.create · billing.payment_method.{get,delete} · billing.auto_recharge.{get,update}",
-  "word before the wallet is empty": "billing.alerts.{get,update}",
+  "a notice before the wallet is empty": "billing.alerts.{get,update}",
   "what became of sent mail": "statistics.get",
   "what an account can have": "limits.get",
   "mails to people about an account": "notices.{get,update}",
   "roles of one's own": "auth.roles.{list,create,update,delete}",
-  "a new name": "tags.update · auth.service_accounts.update · dedicated_ips.update",
+  "a new name for a tag, a service account or a dedicated IP":
+    "tags.update · auth.service_accounts.update · dedicated_ips.update",
   "what became of feedback": "feedback.list",
-  "what was deleted comes back": "mailboxes.deleted.list · mailboxes.restore",
-  "an account with 100,000 mailboxes exports": "mailboxes.exports.get",
+  "deleted mailboxes that come back": "mailboxes.deleted.list · mailboxes.restore",
+  "the state of an export": "mailboxes.exports.get",
 };
 
 /** The names in a list of the form `a.{b,c} · d`. */

@@ -53,7 +53,9 @@ const named: Record<string, Kind[]> = {
   account_id: [account],
   client_id: [client],
   domain: [domain],
-  hosted_page_id: [{ is: "hosted page", make: async () => randomUUID(), opaque: "it is taken and not looked at" }],
+  hosted_page_id: [
+    { is: "hosted page", make: async () => randomUUID(), opaque: "the route accepts the id, but does not use it" },
+  ],
   actor_id: [user, program],
   user_id: [user],
   member_id: [member],
@@ -131,12 +133,12 @@ export function idPlacesOf(route: Route): Place[] {
 
 function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = []): Place[] {
   const schema = resolved(notNull(resolved(given)));
-  const named = steps.findLast((step) => typeof step === "string") ?? "";
+  const memberName = steps.findLast((step) => typeof step === "string") ?? "";
   const isText = schema.type === "string" && schema.enum === undefined;
-  const isId = isText && (schema.format === "uuid" || /(?:^|_)ids?$|^domain$/.test(named));
+  const isId = isText && (schema.format === "uuid" || /(?:^|_)ids?$|^domain$/.test(memberName));
   const { properties = {}, items } = schema;
   return [
-    ...(isId ? [{ part, steps, name: named.replace(/ids$/, "id") }] : []),
+    ...(isId ? [{ part, steps, name: memberName.replace(/ids$/, "id") }] : []),
     ...Object.entries(properties).flatMap(([name, member]) => idsIn(part, member, [...steps, name])),
     ...(optionsOf(schema) ?? []).flatMap((option) => idsIn(part, option, steps)),
     ...(items ? idsIn(part, items, [...steps, 0]) : []),
@@ -155,12 +157,14 @@ function withoutOtherScopes({ body }: Route, given: object, name: string): objec
 
 /** Puts an id into a place of an input. Missing members on the way to the place are made up. */
 export function withId(route: Route, input: Input, { part, steps }: Place, id: string): Input {
-  const [first] = steps;
-  const schema = resolved(schemasOf(route)[part] ?? {}).properties?.[String(first)];
-  const has = Object.hasOwn(input[part] ?? {}, String(first));
-  const made =
-    schema && steps.length > 1 && !has ? fc.sample(arbitraryOf(schema, { full: true }), { numRuns: 1, seed: 1 }) : [];
-  const given = withoutOtherScopes(route, input[part] ?? {}, String(first));
-  const base = made.length > 0 ? replaced(given, [String(first)], () => made[0]) : given;
+  const first = String(steps[0]);
+  const given = withoutOtherScopes(route, input[part] ?? {}, first);
+  const schema = resolved(schemasOf(route)[part] ?? {}).properties?.[first];
+  const isNested = steps.length > 1;
+  if (!schema || !isNested || Object.hasOwn(input[part] ?? {}, first)) {
+    return { ...input, [part]: replaced(given, steps, () => id) };
+  }
+  const [made] = fc.sample(arbitraryOf(schema, { full: true }), { numRuns: 1, seed: 1 });
+  const base = replaced(given, [first], () => made);
   return { ...input, [part]: replaced(base, steps, () => id) };
 }

@@ -110,13 +110,13 @@ type Ids = { own: string; foreign: string; unfit: string; missing: string };
 async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   const { account, other, input, otherInput, workspace } = scene;
   const at = ({ [place.part]: part }: Input): unknown => (part as Example | undefined)?.[String(place.steps[0])];
-  const isMade = place.part === "path" && kind.beside === undefined && place.name !== "member_id";
-  const own = isMade ? String(at(input)) : await kind.make(account);
+  const isOfExample = place.part === "path" && kind.beside === undefined && place.name !== "member_id";
+  const own = isOfExample ? String(at(input)) : await kind.make(account);
   const ofAnotherKind = async () =>
     kind.is === "workspace" ? (await newGroup(account, `Forged ${randomUUID()}`)).id : workspace;
   return {
     own,
-    foreign: isMade ? String(at(otherInput)) : await kind.make(other),
+    foreign: isOfExample ? String(at(otherInput)) : await kind.make(other),
     unfit: kind.missing?.() ?? (await ofAnotherKind()),
     missing: kind.missing?.() ?? randomUUID(),
   };
@@ -137,7 +137,10 @@ const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
   return Object.keys(beside).every((name) => name in members);
 };
 
-/** Public routes know their callers by a token in the request. These routes have tests of their own. */
+/**
+ * The routes that take ids, with the kinds of their ids. `kindsAt` throws if an id has no kind. Public routes are left
+ * out: they know their callers by a token in the request, and have tests of their own.
+ */
 const cases = routes
   .filter((route) => !route.public)
   .flatMap((route) => {
@@ -208,10 +211,16 @@ async function tryForgery(
   return after;
 }
 
+/** The only status that an asker may get. Undefined if several statuses are right. */
+function requiredStatus(route: Route, place: Place, { who, sees }: Asker): number | undefined {
+  if (who === "nobody") return 401;
+  if (place.onlyInPrograms) return 422;
+  return sees === "none" && "account_id" in route.params.shape ? 404 : undefined;
+}
+
 /** Checks the statuses: an asker of another account gets 404, and an asker without a token gets 401. */
-function expectHidden(route: Route, place: Place, { who, sees }: Asker, statuses: number[], where: string): void {
-  const inAccount = "account_id" in route.params.shape;
-  const only = who === "nobody" ? 401 : place.onlyInPrograms ? 422 : sees === "none" && inAccount ? 404 : undefined;
+function expectHidden(route: Route, place: Place, asker: Asker, statuses: number[], where: string): void {
+  const only = requiredStatus(route, place, asker);
   const wrong = statuses.filter((status) => status >= 500 || status !== (only ?? status));
   expect({ where, wrong }).toEqual({ where, wrong: [] });
 }

@@ -45,7 +45,7 @@ const pathOf = ({ route, path }: OperationExample, account: string): string =>
   route.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "account_id" ? account : encode(path[name])));
 
 /** A text in single quotes for a POSIX shell. */
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const shellQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** The call with curl 7.82 or newer. Shell variables contain the address, the token and the account's id. */
 function curlOf(example: OperationExample): string {

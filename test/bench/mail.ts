@@ -10,6 +10,7 @@ const concurrency = 16;
  */
 const people = 100;
 
+/** The bars: the least requests a second, and the largest p99 in seconds. */
 const leastOf: Record<string, object> = {
   "mail logins, right password": { atLeast: 300 },
   "recipient look-ups": { atLeast: 800 },
@@ -66,6 +67,7 @@ async function newPersons(): Promise<Person[]> {
   for (let index = 0; index < people; index++) {
     const { id, primary_email: email } = await added(account, name, `person-${index}`);
     const { password } = (await send(account, "POST", at(id, "/reveal-credentials"))).body;
+    // The second kind looks up the alias that the person before got.
     const looked = [
       { address: email, kind: "mailbox" },
       { address: `alias-${index - 1}@${name}`, kind: "alias" },

@@ -74,11 +74,11 @@ if (values.help || positionals.some(isUnknown)) {
 } else if (own !== undefined) {
   await runHere(own, values);
 } else {
-  const all = positionals.length === 0;
+  const runsAll = positionals.length === 0;
   const flags = process.argv.slice(2).filter((one) => !positionals.includes(one));
   await runApart(
-    suites.filter((name) => all || positionals.includes(name)),
+    suites.filter((name) => runsAll || positionals.includes(name)),
     flags,
   );
-  if (all || positionals.includes("document")) await writePages(await readResults());
+  if (runsAll || positionals.includes("document")) await writePages(await readResults());
 }

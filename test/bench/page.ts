@@ -26,7 +26,12 @@ const pictures = [
 
 /** Formats a number for readers. Smaller numbers get more decimals. */
 const shown = (value: number): string =>
-  value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0 });
+  value.toLocaleString("en-US", { maximumFractionDigits: decimalsOf(Math.abs(value)) });
+
+function decimalsOf(size: number): number {
+  if (size < 10) return 2;
+  return size < 100 ? 1 : 0;
+}
 
 /** Makes a Markdown table. Columns of numbers are aligned to the right. */
 function tableOf(rows: readonly Row[]): string {
@@ -56,7 +61,8 @@ ${bars.join("\n")}
 /** A figure as a row of a table. `Met` is empty for a figure without a bar. */
 export function rowOf({ name, value, unit, bar, atLeast }: Figure) {
   const isMet = value <= (bar ?? Infinity) && value >= (atLeast ?? -Infinity);
-  const limit = atLeast === undefined ? (bar === undefined ? "" : `≤ ${bar}`) : `≥ ${atLeast}`;
+  const atMost = bar === undefined ? "" : `≤ ${bar}`;
+  const limit = atLeast === undefined ? atMost : `≥ ${atLeast}`;
   return {
     Figure: name,
     Measured: `${shown(value)} ${unit}`,

@@ -62,7 +62,10 @@ const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: o
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 
-/** Makes the bundles of all peers, with all three requests, or for a cold start with the read of one workspace only. */
+/**
+ * Makes the bundles of the peers. They serve all three requests. The bundles for cold starts serve only the read of one
+ * workspace.
+ */
 export async function bundlePeers(work: Work | "cold"): Promise<{ label: string; file: string; bytes: number }[]> {
   await install();
   const peers = [...(work === "cold" ? coldOnly : warmOnly), ...recommended];

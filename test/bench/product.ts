@@ -36,6 +36,7 @@ export async function startProduct(dataDir: string, env: Record<string, string> 
     await stop();
     throw new Error(`the product answers ${status}`);
   }
+  // The process of the product, which is a child of npm, writes its own id into this file.
   const { pid } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
   /**
    * Sends a signal to the process. Its preloaded module then writes a line. Returns the match of the pattern in that

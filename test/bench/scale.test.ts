@@ -9,7 +9,7 @@ import { costTable, scaleResult } from "./scale.ts";
 const docs = join(import.meta.dirname, "../../docs");
 const read = (name: string): string => readFileSync(join(docs, name), "utf8");
 
-/** Removes the spaces and dashes with which a formatter fills the cells of a table. */
+/** Shortens the spaces and dashes with which a formatter fills the cells of a table. */
 const plain = (text: string): string => text.replaceAll(/[ -]+/g, " ").trim();
 
 test("docs/scale.md and its picture agree with the model", () => {

@@ -40,7 +40,7 @@ const prices = {
   fixed: 20,
 };
 
-/** The cost of one call. `calls` are the calls of the table, which decide its duration. */
+/** The cost of doing some work once. `calls` are the calls of the table. They decide how long the work takes. */
 type Unit = Pick<Cost, "reads" | "writes" | "calls" | "events">;
 
 /** One kind of work. A mailbox causes it `aDay` times a day. Each time, it takes `requests` requests of the API. */
@@ -83,7 +83,7 @@ const billing = { reads: 15 * days, writes: 8 * days + 78 };
 
 const sum = (of: (work: Work) => number): number => works.reduce((total, work) => total + work.aDay * of(work), 0);
 /** The milliseconds of a work. A warm request takes 4 ms, and 4 ms more for each call of the table. */
-const msOf = ({ requests, calls }: Work): number => (requests === 1 ? 4 + 4 * calls : 4 * requests + 4 * calls);
+const msOf = ({ requests, calls }: Work): number => 4 * requests + 4 * calls;
 
 /**
  * The share of logins for which a process asks KMS for the account's key. A process keeps the keys of 1,000 accounts

@@ -11,11 +11,11 @@ import { testTable, type Account } from "../support/world.ts";
 type Measured<T> = Usage & { ms: number; cpuMs: number; value: T };
 type BenchContext = Context & { table: Table };
 
-/** A new account with very high limits, on a table that counts its use. */
-export async function newScene(account?: Account) {
+/** A table that counts its use, and an account. By default, the account is new and has very high limits. */
+export async function newScene(given?: Account) {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const scene = account ?? (await newRoomyAccount());
-  const { id: accountId, owner } = scene;
+  const account = given ?? (await newRoomyAccount());
+  const { id: accountId, owner } = account;
   const table = testTable(usage);
   const context = { ...codeContext(owner), table };
   const author = { action: "bench", actor: { type: "user" as const, id: owner.id }, requestId: "bench" };
@@ -37,5 +37,5 @@ export async function newScene(account?: Account) {
     const { user, system } = process.cpuUsage(cpuAt);
     return { ...usage, ms: performance.now() - startedAt, cpuMs: (user + system) / 1000, value };
   };
-  return { account: scene, accountId, table, context, plain, recorded, measure };
+  return { account, accountId, table, context, plain, recorded, measure };
 }

@@ -45,7 +45,8 @@ export async function run({ quick }: Options): Promise<Result> {
   const work = async (): Promise<void> => {
     while (elapsed() < end) await load.next();
   };
-  // A forced garbage collection makes the process smaller for a while. So none is forced while the memory counts.
+  // A forced garbage collection makes the process smaller for a while. So none is forced while the memory counts: the
+  // first one is in the middle of the warm-up, and the second one after the end.
   const early = pause(500 * warmUp).then(() => liveHeap(product));
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
   const live = (await liveHeap(product)) - (await early);
@@ -134,7 +135,7 @@ async function newOwners({ baseUrl, demo }: Product): Promise<Owner[]> {
 type Call = { request: string; body?: object; token?: string; status?: number };
 
 const families = "workspaces domains mailboxes audit-log tags dns-records webhooks billing/transactions".split(" ");
-const account = "/v1/public/accounts/{account}";
+const accountPath = "/v1/public/accounts/{account}";
 const code = 'workspaces.list(account_id="{account}")\ndomains.list(account_id="{account}")\nme.get()';
 const program = { request_id: "{unique}", session_id: "soak", code };
 
@@ -142,22 +143,22 @@ const program = { request_id: "{unique}", session_id: "soak", code };
  * Steps of requests that belong together. About three quarters of all requests only read. Each step undoes its writes.
  */
 const steps: readonly Call[][] = [
-  ...families.map((family) => [{ request: `GET ${account}/${family}?page=1&page_size=25` }]),
+  ...families.map((family) => [{ request: `GET ${accountPath}/${family}?page=1&page_size=25` }]),
   [{ request: "GET /v1/public/me" }],
-  [{ request: `GET ${account}` }],
+  [{ request: `GET ${accountPath}` }],
   [{ request: "GET /v1/public/accounts" }],
   [{ request: "POST /v1/public/a2a", body: program }],
   [
-    { request: `POST ${account}/workspaces`, body: { name: "Soak {unique}" } },
-    { request: `GET ${account}/workspaces/{id}` },
-    { request: `PATCH ${account}/workspaces/{id}`, body: { name: "{unique}" } },
-    { request: `DELETE ${account}/workspaces/{id}` },
-    { request: `GET ${account}/workspaces/{id}`, status: 404 },
+    { request: `POST ${accountPath}/workspaces`, body: { name: "Soak {unique}" } },
+    { request: `GET ${accountPath}/workspaces/{id}` },
+    { request: `PATCH ${accountPath}/workspaces/{id}`, body: { name: "{unique}" } },
+    { request: `DELETE ${accountPath}/workspaces/{id}` },
+    { request: `GET ${accountPath}/workspaces/{id}`, status: 404 },
   ],
-  [{ request: `POST ${account}/tags`, body: { name: "{unique}" } }, { request: `DELETE ${account}/tags/{id}` }],
+  [{ request: `POST ${accountPath}/tags`, body: { name: "{unique}" } }, { request: `DELETE ${accountPath}/tags/{id}` }],
   [
-    { request: `GET ${account}/workspaces`, token: "nobody", status: 401 },
-    { request: `POST ${account}/workspaces`, body: { name: "" }, status: 422 },
+    { request: `GET ${accountPath}/workspaces`, token: "nobody", status: 401 },
+    { request: `POST ${accountPath}/workspaces`, body: { name: "" }, status: 422 },
     { request: "GET /v1/public/accounts/{unique}/workspaces", status: 404 },
   ],
 ];

@@ -34,7 +34,7 @@ async function newPage(options: { width?: number } = {}) {
   return { page, complaints, base: product.base };
 }
 
-describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)("the pages of a checkout:", { timeout: 60_000 }, () => {
   beforeAll(async () => {
     const webhookSecret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
     product = await openProduct(checkoutPaths({ table: testTable(), webhookSecret, now: clock }));
@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     };
   }, 60_000);
 
-  test("lead from a top-up through a declined card and a confirmed payment to the result, and then to the return URL", async () => {
+  test("they lead from a top-up through a declined card and a confirmed payment to the result, and then to the return URL", async () => {
     const { page, base, complaints } = await newPage();
     const account = await newAccount();
     const return_url = "https://app.example.com/wallet?tab=1";
@@ -56,7 +56,8 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     const placeholder = await page.evaluate(
       'getComputedStyle(document.querySelector("#number"), "::placeholder").color',
     );
-    expect(await page.evaluate('getComputedStyle(document.querySelector("h1")).color')).toBe(placeholder);
+    const noteColor = await page.evaluate('getComputedStyle(document.querySelector("h1")).color');
+    expect(placeholder, "the placeholder has the colour of the page's notes").toBe(noteColor);
     const pay = async (number: string) => {
       await page.getByLabel("Card number").fill(number);
       await page.getByLabel("Expiry").fill("12/44");
@@ -78,7 +79,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     expect(complaints).toEqual([]);
   });
 
-  test("a payer who leaves the payment page is told that nothing was taken, and can go back", async () => {
+  test("a payer who leaves the payment page is told that nothing was taken, and gets a link to the return URL", async () => {
     const { page, base } = await newPage();
     const account = await newAccount();
     const return_url = "https://app.example.com/wallet";
@@ -89,7 +90,9 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
       .getByRole("status")
       .filter({ hasText: "nothing was taken. To pay after all, go back to the payment page" })
       .waitFor();
-    expect(await page.getByRole("link").getAttribute("href")).toContain("status=pending");
+    const href = await page.getByRole("link").getAttribute("href");
+    expect(href).toContain(`${return_url}?`);
+    expect(href).toContain("status=pending");
   });
 
   test("the result page asks again while the payment is pending or the server fails, then goes to the return URL by itself", async () => {

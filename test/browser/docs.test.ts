@@ -52,13 +52,16 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(await bottom()).toBeGreaterThan(0);
     expect(asked).toEqual([]);
     const body = page.getByLabel("Body");
-    const isWrong = async () => [await body.getAttribute("aria-invalid"), await body.getAttribute("aria-describedby")];
-    expect(await isWrong()).toEqual(["true", "try-status"]);
+    const faultAttributes = async () => [
+      await body.getAttribute("aria-invalid"),
+      await body.getAttribute("aria-describedby"),
+    ];
+    expect(await faultAttributes()).toEqual(["true", "try-status"]);
     expect(await page.evaluate("document.activeElement.id")).toBe("try-body");
     await body.fill("{}");
     await page.getByRole("button", { name: "Send POST" }).click();
     await page.getByText(/^401 .* ms$/).waitFor();
-    expect(await isWrong()).toEqual(["false", ""]);
+    expect(await faultAttributes()).toEqual(["false", ""]);
   });
 
   test("sends a request once if its button is pressed twice, and no body if its field is empty", async () => {
@@ -114,11 +117,12 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(await page.getByRole("tabpanel").innerText()).toContain("import requests");
     await page.goto(`${base}/docs/reference/domains.add`);
     expect(await page.getByRole("tab", { selected: true }).innerText()).toBe("Python");
+    // The other tests share this page, and begin with the first language.
     await page.keyboard.press("Home");
     await page.evaluate("localStorage.clear()");
   });
 
-  test("finds pages and operations by the keyboard alone", async () => {
+  test("finds pages and operations by the keyboard, and closes the search by Escape or its button", async () => {
     const { openPage, base } = product;
     const page = await openPage();
     await page.goto(`${base}/docs/overview`);

@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     await heading(page, "Who are you?");
   });
 
-  test("says why an invitation that has ended cannot be accepted", async () => {
+  test("says why an ended invitation cannot be accepted, or what is wrong with a link", async () => {
     const account = await newAccount();
     const [revoked, used] = [stranger(), stranger()];
     const one = await invited(account, { email: revoked, ...viewing });

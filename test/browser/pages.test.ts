@@ -122,7 +122,7 @@ const otherPlaceholders = `(() => {
 })()`;
 
 test.skipIf(!hasBrowser)(
-  "text and placeholders of every page follow the reader's font and the colours of the page, also of local pages",
+  "the playground, the page of a mail's link and local pages fit a phone, follow the reader's font size, and pass axe",
   { timeout: 60_000 },
   async () => {
     const event = { type: "auth.role_assignment.updated", timestamp: "2026-01-02T03:04:05.000Z", account_id: "a" };
@@ -137,6 +137,7 @@ test.skipIf(!hasBrowser)(
       if (await page.evaluate("document.documentElement.scrollWidth > innerWidth")) found.push(`${path} is too wide`);
       found.push(...(await findingsOf(page)).map((finding) => `${path} ${finding}`));
       const size = `document.documentElement.style.fontSize = "32px"; getComputedStyle(document.body).fontSize`;
+      // The text of /verify is 1.0625rem.
       expect(await page.evaluate(size), path).toBe(path === "/verify" ? "34px" : "32px");
       found.push(...(await page.evaluate<string[]>(otherPlaceholders)));
     }

@@ -43,8 +43,11 @@ export async function fuzzCode(count: number, seed: number): Promise<Found> {
   return found;
 }
 
+/**
+ * The milliseconds of processor time for parsing and checking a program. Counts the program in `found` if it parses.
+ */
 function timeOf(program: string, found?: Found): number {
-  // Measures processor time, because the other programs of the machine must not count.
+  // Processor time does not include the other programs of the machine.
   const before = process.threadCpuUsage();
   try {
     const parsed = parseProgram(program);
@@ -68,7 +71,10 @@ async function run(program: string, found: Found): Promise<void> {
   found.ran += 1;
   let calls = 0;
   const { failure } = await runSteps(checked.steps, {
-    perform: async () => answer((calls += 1)),
+    perform: async () => {
+      calls += 1;
+      return answer(calls);
+    },
     concurrency: 8,
     writes: (call) => catalogue.get(call.name)?.route.access === "write",
     session,

@@ -15,13 +15,11 @@ if (!hasNginx)
     "The tests of the mail proxy are skipped: nginx or its mail module is missing (Debian: nginx, libnginx-mod-mail).\n",
   );
 
-type Started<T> = Awaited<T>;
-
 describe.skipIf(!hasNginx)("a real mail proxy with the files in docs/mail-servers.md", () => {
-  let relay: Started<ReturnType<typeof startRelay>>;
-  let imap: Started<ReturnType<typeof startImap>>;
-  let gateway: Started<ReturnType<typeof startGateway>>;
-  let proxy: Started<ReturnType<typeof startProxy>>;
+  let relay: Awaited<ReturnType<typeof startRelay>>;
+  let imap: Awaited<ReturnType<typeof startImap>>;
+  let gateway: Awaited<ReturnType<typeof startGateway>>;
+  let proxy: Awaited<ReturnType<typeof startProxy>>;
   let account: Account;
   let domain: string;
   let mailbox: { id: string; email: string; password: string };

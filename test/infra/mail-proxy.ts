@@ -62,7 +62,7 @@ function documented(): [configuration: string, secret: string] {
   return [configuration, secret];
 }
 
-/** Replaces words in a text. Throws if the text does not have one of them. */
+/** Replaces each of the words in a text. Throws if a word is missing in the text. */
 function replaced(text: string, words: Record<string, string>): string {
   return Object.entries(words).reduce((left, [word, instead]) => {
     if (!left.includes(word)) throw new Error(`docs/mail-servers.md does not say ${word}`);
@@ -70,7 +70,7 @@ function replaced(text: string, words: Record<string, string>): string {
   }, text);
 }
 
-/** Resolves once a server listens on a port. */
+/** Resolves once nginx listens on a port. Throws if `isOver` says that nginx has ended. */
 async function listens(port: number, isOver: () => boolean): Promise<void> {
   for (;;) {
     const socket = connect({ host: "127.0.0.1", port });

@@ -14,7 +14,8 @@ const recorded = new AsyncLocalStorage<Call[]>();
 
 hookCalls(({ operation, input }, next) => {
   const key = "Key" in input ? input.Key : undefined;
-  recorded.getStore()?.push({ command: operation, kind: String(key?.["PK"]).split("#")[0] });
+  const kind = key && String(key["PK"]).split("#")[0];
+  recorded.getStore()?.push({ command: operation, kind });
   return next();
 });
 

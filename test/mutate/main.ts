@@ -44,6 +44,7 @@ const filesOf = (words: readonly string[]): string[] =>
 
 const nameOf = ({ file, name }: Named): string => `${file}: ${name}`;
 
+/** The mistakes in a file that the command tries. The seed decides their order. */
 async function chosen(file: string): Promise<Named[]> {
   const all = mutantsOf(await readFile(join(root, file), "utf8")).map((mutant) => ({ ...mutant, file }));
   const place = (one: Named): string =>

@@ -63,8 +63,8 @@ function chainFrom(node: TypeScript.Node): TypeScript.Node {
 /** The mistakes at a node: `to` replaces the text of `of`. `host` gets the switch. Without it, `of` gets the switch. */
 function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string; host?: TypeScript.Node }[] {
   if (ts.isBinaryExpression(node)) {
-    const others = operators[node.operatorToken.kind] ?? [];
-    const kind = node.operatorToken.kind;
+    const { kind } = node.operatorToken;
+    const others = operators[kind] ?? [];
     const sides = kind === SyntaxKind.QuestionQuestionToken ? [node.right.getText(), `(${node.left.getText()})!`] : [];
     return [
       ...others.map((to) => ({ of: node.operatorToken, to, host: node })),

@@ -99,8 +99,9 @@ class Kept extends ForksPoolWorker {
 
   /** Sends a message. If the message would end the process or start it again, answers the message itself. */
   override send(message: Request): void {
-    const type = message.type === "stop" ? "stopped" : message.type === "start" && !this.#isNew ? "started" : undefined;
-    if (type === undefined) return super.send(message);
+    const startsAgain = message.type === "start" && !this.#isNew;
+    if (message.type !== "stop" && !startsAgain) return super.send(message);
+    const type = startsAgain ? "started" : "stopped";
     setImmediate(() => {
       for (const heard of this.#heard) heard({ type, __vitest_worker_response__: true });
     });

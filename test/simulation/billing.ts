@@ -44,6 +44,11 @@ const forgotten: Bug = () => false;
 /** This mistake drops no condition either. The daily run uses the default currency for every account. */
 const inDefault: Bug = () => false;
 
+const closingMistakes = new Map<Bug | undefined, NonNullable<Scene["closingMistake"]>>([
+  [forgotten, "forgotten-day"],
+  [inDefault, "default-currency"],
+]);
+
 /** The bills of one or two accounts over months, while customers, the provider, the operator and the clock act. */
 export const billingModule: Module = {
   name: "billing",
@@ -74,7 +79,7 @@ export const billingModule: Module = {
       ids: 0,
       hasIps,
       askingMistake: mistake,
-      closingMistake: bug === forgotten ? "forgotten-day" : bug === inDefault ? "default-currency" : undefined,
+      closingMistake: closingMistakes.get(bug),
     };
     return {
       actors: mixed(billingActors(scene), themes, random),
@@ -126,6 +131,7 @@ async function quiet(scene: Scene, world: World): Promise<void> {
   await sweepDays(scene, world);
   await run();
   await askAll(scene, world);
+  // `watch` calls its function once at the start.
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
   await run();

@@ -51,9 +51,10 @@ export async function simulate(options: Options): Promise<Outcome> {
   Math.random = () => chance.below(2 ** 31) / 2 ** 31;
   // Most errors here are expected answers. A stack trace would double the time that an error takes.
   if (!options.trace) Error.stackTraceLimit = 0;
-  const [alone, ...others] = options.modules;
+  const [first, ...others] = options.modules;
   const { VAT, PLAN_PRICES } = process.env;
-  process.env["VAT"] = (others.length === 0 && alone?.vat) || (VAT ?? "");
+  const vatOfModule = others.length === 0 ? first?.vat : undefined;
+  process.env["VAT"] = vatOfModule ?? VAT ?? "";
   process.env["PLAN_PRICES"] = JSON.stringify(options.modules.find(({ prices }) => prices)?.prices ?? []);
   try {
     return await runSchedule(options, random);

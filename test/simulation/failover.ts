@@ -145,7 +145,7 @@ function createGlobe(
 
   /** Copies one change to the table of `east`. Changes of the same key are copied in their order. */
   const copyOne = (): void => {
-    const [picked] = [random.pick(copies)];
+    const picked = random.pick(copies);
     const first = copies.findIndex(({ key }) => key.PK === picked.key.PK && key.SK === picked.key.SK);
     const [change] = copies.splice(first, 1);
     if (!change) return;

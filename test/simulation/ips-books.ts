@@ -62,6 +62,9 @@ const placeOf = (accountId: string, id: string): string => {
 const set = <T>(map: Map<string, T>, place: string, value: T | undefined): void =>
   void (value === undefined ? map.delete(place) : map.set(place, value));
 
+const mark = (places: Set<string>, place: string, isThere: boolean): void =>
+  void (isThere ? places.add(place) : places.delete(place));
+
 function note(books: Books, { key, after }: Change): void {
   const { PK, SK } = key;
   const place = `${PK} ${SK}`;
@@ -71,8 +74,8 @@ function note(books: Books, { key, after }: Change): void {
     if (row) books.lives.set(row.id, row);
   }
   if (PK.startsWith("IP#")) set(books.holders, PK.slice(3), after && Holder.parse(after));
-  if (SK.startsWith("FREE#")) books.free[after ? "add" : "delete"](SK.split("#")[2] ?? "");
-  if (PK.startsWith("IP_DUE#")) books.due[after ? "add" : "delete"](SK);
+  if (SK.startsWith("FREE#")) mark(books.free, SK.split("#")[2] ?? "", after !== undefined);
+  if (PK.startsWith("IP_DUE#")) mark(books.due, SK, after !== undefined);
   if (isDomainRow(SK)) set(books.domains, place, after && StoredDomain.parse(after));
   if (SK.startsWith("LEDGER#MOVEMENT#dedicated-ip/")) set(books.holds, place, after && StoredMovement.parse(after));
 }
@@ -92,7 +95,7 @@ function checkIp({ holders, due }: Books, ip: StoredIp): void {
   const hasKey = status === "verifying" || status === "active" || status === "degraded";
   mustHold(
     type === "managed" || hasKey === (key_hash !== undefined),
-    () => `${id} is ${status}, and has a key: ${!hasKey}`,
+    () => `${id} is ${status}, and has a key: ${key_hash !== undefined}`,
   );
 }
 
@@ -122,6 +125,7 @@ function checkMoney(
   const { PK, SK } = movementKey(walletOf(account_id), hold_id);
   const hold = holds.get(`${PK} ${SK}`);
   const isThere = rows.has(placeOf(account_id, id));
-  const wanted = paid_until !== undefined ? "captured" : isThere ? "pending" : "voided";
+  const unpaid = isThere ? "pending" : "voided";
+  const wanted = paid_until === undefined ? unpaid : "captured";
   mustHold(hold?.status === wanted, () => `${id} is ${isThere ? status : "gone"}, and its hold ${hold?.status}`);
 }

@@ -54,7 +54,7 @@ export function newIpScene(): IpScene {
 
 export const stockName = nameOf;
 
-/** The DNS of the scene. An answer can take a while, or be missing. */
+/** The DNS of the scene. An answer can be missing. An answer with texts can also take a while. */
 export function resolverOf(scene: IpScene, world: World, random: Random): Resolver {
   const recordsOf = (name: string, type: AnsweredRecord["type"]): AnsweredRecord[] => {
     const about = { name, ttl: 60 };

@@ -43,15 +43,16 @@ export const ipsModule: Module = {
     "ip-holder": (write) => /^IP#\S+ HOLDER$|^IP_STOCK FREE#/.test(at(write)),
     "ip-version": (write) => isChanging(write) && at(write).includes("LIST#dedicated_ips#ROW#"),
     "ip-operation": (write) => isChanging(write) && at(write).includes("IP_OPERATION#"),
+    // The fence of `dropOperation` (settle.ts) only adds to the version of a domain.
     "ip-fence": (write) => isDomainRow(keyOf(write).SK) && "update" in write && write.set === undefined,
     "ip-domain-move": (write) => isDomainRow(keyOf(write).SK) && "update" in write && write.set !== undefined,
   },
   open: (random) => {
     const scene = newIpScene();
-    const prepared = random.fork();
+    const randomBefore = random.fork();
     return {
       actors: ipActors(scene),
-      prepare: (world) => prepare(scene, world, prepared),
+      prepare: (world) => prepare(scene, world, randomBefore),
       quiet: (world, calm) => restOfIps(scene, world, calm),
       invariants: () => [
         ofAccounts(scene.accounts, ipObserver(scene)),

@@ -83,8 +83,12 @@ function post(books: Books, place: string, before: Item | undefined, entry: Entr
 }
 
 const heldBy = (movement: StoredMovement | undefined): number => (movement?.status === "pending" ? movement.amount : 0);
-const { version: _, resolved_at: __, status: ___, captured: ____, ...constant } = StoredMovement.shape;
-const constantNames = Object.keys(constant) as (keyof typeof constant)[];
+
+/** The members of a movement that change when a hold is resolved. The other members never change. */
+const changing = new Set<string>(["version", "resolved_at", "status", "captured"]);
+const constantNames = (Object.keys(StoredMovement.shape) as (keyof StoredMovement)[]).filter(
+  (name) => !changing.has(name),
+);
 
 function settle(books: Books, movement: StoredMovement): string {
   const { id, debit, credit } = movement;
@@ -105,7 +109,8 @@ function settle(books: Books, movement: StoredMovement): string {
 function checkMovement(movement: StoredMovement, sides: Sides): void {
   const { id, kind, debit, credit, amount, status, captured, expires_at = "never", resolved_at = "" } = movement;
   mustHold(status !== "expired" || expires_at <= resolved_at, () => `${id} expired before ${expires_at}`);
-  const posted = kind === "transfer" ? amount : status === "captured" ? (captured ?? 0) : 0;
+  const ofHold = status === "captured" ? (captured ?? 0) : 0;
+  const posted = kind === "transfer" ? amount : ofHold;
   mustHold(posted <= amount, () => `${id} captured more than it held`);
   const found = [sides.debit?.account, sides.debit?.amount, sides.credit?.account, sides.credit?.amount].join();
   const wanted = (posted === 0 ? [undefined, undefined, undefined, undefined] : [debit, posted, credit, posted]).join();

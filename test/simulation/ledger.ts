@@ -142,9 +142,11 @@ async function read({ ledger, wallets }: Scene, { table }: World, random: Random
     const from = Math.max(0, balance.entries - random.between(1, 12));
     const rows = await readEntries(table, ledger, account, from, balance.entries - 1);
     mustHold(rows.length === balance.entries - from, () => `${account} lacks some of its ${balance.entries} entries`);
+    // If the first entries are not read, the sum begins with the balance after the first row.
     let sum = from === 0 ? 0 : undefined;
     for (const { direction, amount, balance_after } of rows) {
-      const next = (sum ?? balance_after) + (sum === undefined ? 0 : direction === "credit" ? amount : -amount);
+      const change = direction === "credit" ? amount : -amount;
+      const next = sum === undefined ? balance_after : sum + change;
       mustHold(balance_after === next, () => `an entry of ${account} says ${balance_after} and not ${next}`);
       sum = next;
     }

@@ -263,9 +263,11 @@ const time: Act = async (scene, world, random) => {
   const isLong = isIdle(scene, nowMs);
   const turns = isLong ? turnsOf(scene.registry, nowMs) : [];
   const next = [...scene.facts.due.values()].map(({ at }) => Date.parse(at)).filter((at) => at > nowMs);
-  const soonest = turns.length > 0 && random.chance(0.3) ? turns : random.chance(0.6) ? next : [];
+  let instants: readonly number[] = [];
+  if (turns.length > 0 && random.chance(0.3)) instants = turns;
+  else if (random.chance(0.6)) instants = next;
   const long = isLong ? [35 * dayMs, 100 * dayMs] : [];
   const aheadMs = random.pick([1_000, 30_000, 600_001, 6 * 3_600_000, dayMs, ...long]);
-  scene.aheadMs += soonest.length > 0 ? Math.min(...soonest) - nowMs : aheadMs;
+  scene.aheadMs += instants.length > 0 ? Math.min(...instants) - nowMs : aheadMs;
   world.note(`time: ${nowOf(scene, world)().toISOString()}`);
 };

@@ -40,6 +40,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
   const place = { scene, world, random };
   const { registry } = scene;
   const now = nowOf(scene, world);
+  /** The time of a question. Notes it if it is the latest one. */
   const nowMs = (): number => (scene.seenMs = Math.max(scene.seenMs, now().getTime()));
   const startedMs = nowMs();
   const travel = async (what: string, { silent, slow }: Mood): Promise<void> => {
@@ -48,6 +49,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
   };
   const asking = async <T>(what: string, look: () => T, often = 0.1): Promise<T> => {
     const { silent, slow } = registry.mood;
+    // A call gets lost less often than its answer, because the caller only sends a lost call again.
     await travel(what, { silent: (silent * often) / 4, slow: slow * often });
     const answer = look();
     await travel(`answer to ${what}`, { silent: silent * often, slow: slow * often });

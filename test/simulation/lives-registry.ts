@@ -31,6 +31,7 @@ export type Tenure = {
   /** The id of the hold that pays for the transfer. */
   holdId: string;
   fromMs: number;
+  /** The instant from which the registrar shows the name among our names. */
   shownMs: number;
   toMs: number;
   /** The end of the registration without renewals. */
@@ -136,8 +137,11 @@ export const turnsOf = (registry: LifeRegistry, nowMs: number): number[] =>
     .flatMap((end) => [end - renewalGraceMs, end, end + renewalGraceMs, end + renewalGraceMs + redemptionMs])
     .filter((turn) => turn > nowMs);
 
-export const phaseAt = (end: Date, nowMs: number): Registration["phase"] =>
-  nowMs < end.getTime() ? "registered" : nowMs < end.getTime() + renewalGraceMs ? "grace" : "redemption";
+/** The phase of a registration that ends at `end`. */
+export function phaseAt(end: Date, nowMs: number): Registration["phase"] {
+  if (nowMs < end.getTime()) return "registered";
+  return nowMs < end.getTime() + renewalGraceMs ? "grace" : "redemption";
+}
 
 /** The registration, as the registrar shows it. A renewal may show late. */
 export function registrationOfTenure(registry: LifeRegistry, tenure: Tenure, nowMs: number): Registration | undefined {

@@ -34,10 +34,10 @@ export const livesModule: Module = {
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
     const scene = newLifeScene(random, mistake as LifeMistake | undefined);
-    const prepared = random.fork();
+    const randomBefore = random.fork();
     return {
       actors: mixed(lifeActors(scene), themes, random),
-      prepare: (world) => prepare(scene, world, prepared),
+      prepare: (world) => prepare(scene, world, randomBefore),
       quiet: (world, random) => restOfLives(scene, world, random),
       invariants: () => [
         ...[observer(scene.facts), claimInvariant(), lifeInvariant(scene)].map((one) =>
@@ -64,8 +64,8 @@ const themes = [
 ];
 
 /**
- * Makes two accounts, each with a workspace and some money. In half of the schedules, the accounts with money have
- * transferred a name.
+ * Makes two accounts with a workspace each, most of them with money. In half of the schedules, the accounts with money
+ * have transferred a name.
  */
 async function prepare(scene: LifeScene, world: World, random: Random): Promise<void> {
   const { table } = world;

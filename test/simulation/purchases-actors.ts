@@ -77,16 +77,17 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
   ];
 }
 
-/** Does due tasks, as one run of the worker does: several at once. Other processes may do the same tasks. */
+/**
+ * Does due tasks, as one run of the worker does: several at once, those of paid purchases first. Other processes may do
+ * the same tasks.
+ */
 const work: Act = async (scene, world, random) => {
   const due = dueAt(scene.facts, nowOf(scene, world)());
   if (due.length === 0) await time(scene, world, random, "");
-  const [batches, domains] = [true, false].map((isBatch) =>
-    random.shuffle(
-      dueAt(scene.facts, nowOf(scene, world)()).filter(({ queue }) => (queue === "PURCHASE_DUE") === isBatch),
-    ),
-  );
-  const some = [...(batches ?? []), ...(domains ?? [])].slice(0, random.pick([1, 1, 2, 4]));
+  const tasks = dueAt(scene.facts, nowOf(scene, world)());
+  const batches = random.shuffle(tasks.filter(({ queue }) => queue === "PURCHASE_DUE"));
+  const domains = random.shuffle(tasks.filter(({ queue }) => queue !== "PURCHASE_DUE"));
+  const some = [...batches, ...domains].slice(0, random.pick([1, 1, 2, 4]));
   const own = workOf(scene, world, random);
   const results = await Promise.allSettled(some.map((one) => doDue(one, own)));
   const failed = results.find((result) => result.status === "rejected");

@@ -44,6 +44,7 @@ export function witness(world: World, { accountId, names }: Order) {
   return { seen, unwatch };
 }
 
+/** No name costs more, in minor units. */
 const dearest = 2_000;
 
 /**
@@ -71,6 +72,9 @@ export function checkAnswer(scene: PurchaseScene, order: Order, answer: Purchase
   mustHold(waiting.length > 0 === (payment_url !== null), () => `${tag} is to be paid at ${payment_url}`);
   if (waiting.length === 0) return;
   const batch = batchOf(facts, tag);
-  const isKept = waiting.every(({ domain_name }) => batch?.waiting.some(({ name }) => name === domain_name));
-  mustHold(batch !== undefined && (isKept || batch.version > 1), () => `${tag} waits for a payment, and is not kept`);
+  const isComplete = waiting.every(({ domain_name }) => batch?.waiting.some(({ name }) => name === domain_name));
+  mustHold(
+    batch !== undefined && (isComplete || batch.version > 1),
+    () => `${tag} waits for a payment, and is not kept`,
+  );
 }

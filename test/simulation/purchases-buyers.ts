@@ -56,8 +56,8 @@ export const buyThese = (
 ): Promise<void> => buyTruly(scene, world, random, { accountId, names, most: undefined, ...newOrder(scene) });
 
 /**
- * Sends the names of an earlier order in a new order without a key. A buyer without an answer and a key does this, or
- * another buyer.
+ * Sends the names of an earlier order in a new order without a key. A buyer who got no answer and sent no key does
+ * this. Another buyer of the same names does this too.
  */
 export async function buyAgain(scene: PurchaseScene, world: World, random: Random, accountId: string): Promise<void> {
   if (scene.orders.length === 0) return;
@@ -110,8 +110,9 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
 }
 
 /**
- * Checks that a repeat with the same key is the same purchase for a day. A request that uses a key for longer than a
- * day ends here, because in the product no process does this, not even a process that was paused.
+ * Checks that the product takes a repeat with the same key for the same purchase, for a day. After a day, the key can
+ * stand for another purchase. Then the request ends here, because in the product no process uses a key for so long, not
+ * even a process that was paused.
  */
 function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
   const isOther = order.keyId !== undefined && order.keyId !== keyId;

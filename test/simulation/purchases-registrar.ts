@@ -41,6 +41,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   const place = { scene, world, random };
   const { registry } = scene;
   const now = nowOf(scene, world);
+  /** The time of a question. Notes it if it is the latest one. */
   const nowMs = (): number => (scene.seenMs = Math.max(scene.seenMs, now().getTime()));
   const startedMs = nowMs();
   const isLate = (): boolean => scene.mistake !== "calls-after-death" && nowMs() - startedMs > lifetimeMs;
@@ -58,10 +59,12 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
     await travel(`answer to ${what}`, mood);
     return answer;
   };
+  const operationsOf = (kind: OperationKind) => {
+    if (kind === "register") return registry.operations;
+    return kind === "renew" ? registry.renewals : [];
+  };
   const found = (name: string, kind: OperationKind) =>
-    (kind === "register" ? registry.operations : kind === "renew" ? registry.renewals : []).filter(
-      (one) => one.name === name && one.foundMs <= nowMs(),
-    );
+    operationsOf(kind).filter((one) => one.name === name && one.foundMs <= nowMs());
   const ours = (name: string) => registry.operations.find((one) => one.name === name && isOurs(one, nowMs()));
   /** Sends a request to the registrar. The request can be refused. It can also be done without an answer. */
   const request = async (what: string, act: () => Answer): Promise<RegistrarOperation> => {

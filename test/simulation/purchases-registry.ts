@@ -78,7 +78,8 @@ export function newRegistry(random: Random): Registry {
 
 const drawPrice = (random: Random): number => random.pick([900, 1_200, random.between(500, 2_000)]);
 
-const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
+/** Draws `rare` with the probability `chance`, and otherwise `common`. */
+const rareOr = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 
 /** Draws when and how an operation ends, and when the registrar shows the result. */
 export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random, nowMs: number) {
@@ -86,10 +87,10 @@ export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random,
   const settlesMs = nowMs + random.between(0, longest);
   return {
     begunMs: nowMs - registry.behindMs,
-    foundMs: nowMs + often(random, random.below(foundWithinMs), 0, 0.5),
+    foundMs: nowMs + rareOr(random, random.below(foundWithinMs), 0, 0.5),
     settlesMs,
-    outcome: often(random, "failed" as const, "succeeded" as const, 0.25),
-    shownMs: settlesMs + often(random, random.below(lagMs), 0, 0.3),
+    outcome: rareOr(random, "failed" as const, "succeeded" as const, 0.25),
+    shownMs: settlesMs + rareOr(random, random.below(lagMs), 0, 0.3),
   };
 }
 
@@ -161,7 +162,7 @@ export function offerOf(registry: Registry, name: string, nowMs: number): Offer 
 
 /** Gives a name back. Sometimes the name stays ours for a while. */
 export function giveBack(operation: Registered, random: Random, nowMs: number): void {
-  operation.goneMs = nowMs + often(random, random.below(lagMs), 0, 0.3);
+  operation.goneMs = nowMs + rareOr(random, random.below(lagMs), 0, 0.3);
 }
 
 /** Draws a new status and a new price for a random name. Returns a line for the trace. */

@@ -28,6 +28,7 @@ export async function rest(scene: PurchaseScene, world: World, random: Random): 
   checkMoney(scene);
   checkRenewals(scene, world);
   checkOutcomes(scene);
+  // `watch` calls its function once at the start.
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
   for (const { event, isLost } of scene.events) if (!isLost) await handlePayment(event, told);

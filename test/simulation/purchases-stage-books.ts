@@ -23,6 +23,7 @@ type Books = {
   tags: Map<string, string>;
 };
 
+/** The status of the hold at each stage of a purchase. */
 const statusOf = {
   held: "pending",
   asked: "pending",
@@ -31,6 +32,7 @@ const statusOf = {
   voided: "voided",
 } as const;
 
+/** The stages that the purchase of a domain can have, by the status of the domain. */
 const stagesOf: Record<StoredDomain["status"], readonly Purchase["stage"][]> = {
   pending_registration: ["held", "asked", "running"],
   pending_transfer: [],
@@ -44,6 +46,7 @@ const stagesOf: Record<StoredDomain["status"], readonly Purchase["stage"][]> = {
   releasing: ["captured", "voided"],
 };
 
+/** The stages to which a write can bring a purchase, by the stage before. */
 const nextStages: Record<Purchase["stage"], readonly Purchase["stage"][]> = {
   held: ["held", "asked"],
   asked: ["asked", "running", "captured", "voided"],

@@ -43,10 +43,10 @@ export const purchasesModule: Module = {
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
     const scene = newScene(random, mistake as Mistake | undefined);
-    const prepared = random.fork();
+    const randomBefore = random.fork();
     return {
       actors: mixed(purchaseActors(scene), themes, random),
-      prepare: (world) => prepare(scene, world, prepared),
+      prepare: (world) => prepare(scene, world, randomBefore),
       quiet: (world, random) => rest(scene, world, random),
       invariants: () => [
         ...[observer(scene.facts), claimInvariant(), stageInvariant(scene)].map((one) =>

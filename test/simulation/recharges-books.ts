@@ -112,6 +112,7 @@ function noteTold(books: Books, { type, resource_id: id, after, at }: StoredChan
 }
 
 const monthOf = ({ created_at }: StoredRecharge): string => created_at.slice(0, 7);
+/** Whether a recharge counts for the limits of its month. */
 const took = ({ status }: StoredRecharge): boolean =>
   status !== "failed" && status !== "action_required" && status !== "confirmed";
 

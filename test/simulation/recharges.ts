@@ -107,6 +107,7 @@ async function prepare(scene: RechargeScene, world: World, random: Random): Prom
     await createAccount(world.table, account, nowOf(scene, world)());
     const context = contextOf(scene, world, id);
     await openCardSetup(id, context, { payments: cardsOf(scene, world), publicUrl: "http://here" });
+    // The bank and the payer act until the payer has entered the card.
     while (scene.setups.some(({ status }) => status === "open")) bank(scene, random);
     for (const told of scene.told) {
       await handleProviderEvent(told.event, rechargingOf(scene, world));
@@ -116,6 +117,7 @@ async function prepare(scene: RechargeScene, world: World, random: Random): Prom
     await updateAutoRecharge(id, settings, context);
     await updateAlerts(id, { low_balance_threshold: "2.50" }, context);
     await fund(scene, { ...world, now: nowOf(scene, world) }, id, 300);
+    // The payment also gets a paid checkout, so that it can be refunded or disputed.
     const paid = scene.events.find(({ event }) => event.accountId === id)?.event;
     if (!paid) throw new Error("nothing was paid");
     const { checkoutId, reference, amount } = paid;
@@ -137,6 +139,7 @@ async function quiet(scene: RechargeScene, world: World, random: Random): Promis
   settle(scene, random);
   await hearAll(scene, world, ({ isLost }) => !isLost);
   for (let rounds = 0; rounds < 8; rounds++) await workOff(scene, world);
+  // `watch` calls its function once at the start.
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
   await hearAll(scene, world, ({ isLost }) => !isLost);
@@ -181,19 +184,20 @@ async function workOff(scene: RechargeScene, world: World): Promise<void> {
  * unless the refund failed or the dispute was won.
  */
 async function checkBooked({ accounts, charges, refunds, disputes }: RechargeScene, { table }: World): Promise<void> {
-  const movement = async (id: string): Promise<number> => {
+  /** The amount of a movement, or 0 if no account has the movement. */
+  const amountOf = async (id: string): Promise<number> => {
     const found = await Promise.all(
       accounts.map((account) => table.get(movementKey(walletOf(account), id), StoredMovement)),
     );
     return found.find((one) => one !== undefined)?.amount ?? 0;
   };
   for (const { reference, status, amount } of charges) {
-    const credited = await movement(`recharge/${reference}`);
+    const credited = await amountOf(`recharge/${reference}`);
     const expected = status === "succeeded" ? amount : 0;
     mustHold(credited === expected, () => `recharge ${reference} is ${status}, and ${credited} was credited`);
   }
   for (const { disputeId, amount, status } of disputes) {
-    const [taken, given] = [await movement(`dispute/${disputeId}`), await movement(`dispute/${disputeId}/won`)];
+    const [taken, given] = [await amountOf(`dispute/${disputeId}`), await amountOf(`dispute/${disputeId}/won`)];
     mustHold(
       taken - given === (status === "won" ? 0 : amount),
       () => `dispute ${disputeId} is ${status}: ${taken}, ${given}`,
@@ -202,7 +206,7 @@ async function checkBooked({ accounts, charges, refunds, disputes }: RechargeSce
   for (const [paymentId, { all }] of refunds) {
     for (const { id, amount, isFailed } of all) {
       const movementId = `refund/${paymentId}/${id.replace("-failed", "")}`;
-      const out = (await movement(movementId)) - (await movement(`${movementId}/failed`));
+      const out = (await amountOf(movementId)) - (await amountOf(`${movementId}/failed`));
       mustHold(out === (isFailed ? 0 : amount), () => `the refund ${id} is ${isFailed ? "failed" : "paid"}: ${out}`);
     }
   }

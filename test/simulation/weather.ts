@@ -2,6 +2,8 @@ import type { Random } from "./random.ts";
 
 /**
  * How rough a schedule is. Each schedule draws its own weather, so some schedules have no fault and others have many.
+ * `processes` is the largest number of processes at once. `fault`, `death` and `clock` are probabilities at each step:
+ * of a fault, of a death, and of a jump of the clock by up to `longestMs`.
  */
 type Weather = { processes: number; fault: number; death: number; clock: number; longestMs: number };
 

@@ -41,7 +41,7 @@ export type Edition = {
 
 const folder = import.meta.dirname;
 
-const toText = (name: string, value: unknown): unknown =>
+const toText = (_: string, value: unknown): unknown =>
   value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString("base64") } : value;
 
 function fromText(_: string, value: unknown): unknown {

@@ -48,12 +48,14 @@ export async function migrate(items: readonly Item[], from: Date): Promise<Migra
   await sweep(table);
   at += hourMs;
   let deaths = 0;
-  for (let isFinished = false; !isFinished; deaths += isFinished ? 0 : 1) {
+  let isFinished = false;
+  while (!isFinished) {
     const life = 1 + (deaths % longestLife);
     isFinished = await sweep(mortal(table, life)).then(
       ({ unfinished }) => unfinished === 0,
       () => false,
     );
+    if (!isFinished) deaths += 1;
   }
   const before = new Map(items.map((item) => [keyText(item), item]));
   const rows = everything(store).filter(({ PK }) => PK !== "MIGRATIONS");

@@ -76,6 +76,7 @@ const makers: Record<string, Maker> = {
   boolean: () => fc.boolean(),
   integer: ({ minimum = -1_000_000, maximum = Math.max(minimum, 0) + 1_000_000 }) =>
     fc.integer({ min: minimum, max: Math.min(maximum, 2 ** 31 - 1) }),
+  // Makes no -0, because JSON.stringify writes it as 0.
   number: ({ minimum = -1_000_000, maximum = 1_000_000 }) =>
     fc.double({ min: minimum, max: maximum, noNaN: true }).map((value) => (value === 0 ? 0 : value)),
   string: (schema, making) => text(schema, making),

@@ -21,8 +21,10 @@ function install(): void {
   isInstalled = true;
   hookCalls(async (call, next) => {
     const stepping = steppings.getStore();
-    if (stepping && !isCharge(call) && stepping.calls++ === stepping.at)
-      await steppings.exit(() => inAnotherProcess(stepping.step));
+    if (!stepping || isCharge(call)) return next();
+    const place = stepping.calls;
+    stepping.calls += 1;
+    if (place === stepping.at) await steppings.exit(() => inAnotherProcess(stepping.step));
     return next();
   });
 }

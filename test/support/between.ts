@@ -13,7 +13,7 @@ type Waiting = { which: Which; step: Step; isTorn: boolean; left: number };
 const waitings = new AsyncLocalStorage<Waiting>();
 let isInstalled = false;
 
-/** The keys that a call reads. A transaction counts as no read. */
+/** The keys that a call reads. A single write also reads its item. A transaction counts as no read. */
 function keysOf({ operation, input }: TableCall): Key[] {
   if (operation === "BatchGetItem") {
     return Object.values(input.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys as Key[]);
@@ -53,8 +53,8 @@ function install(): void {
     const keys = waiting && waiting.left > 0 ? keysOf(call) : [];
     if (!waiting || !keys.some(waiting.which)) return next();
     const { operation, input } = call;
-    const isBatch = operation === "BatchGetItem" && keys.some((key) => !waiting.which(key));
-    if (waiting.isTorn && !isBatch) return next();
+    const isMixedBatch = operation === "BatchGetItem" && keys.some((key) => !waiting.which(key));
+    if (waiting.isTorn && !isMixedBatch) return next();
     waiting.left -= 1;
     if (waiting.left > 0) return next();
     if (waiting.isTorn && operation === "BatchGetItem") {

@@ -1,4 +1,5 @@
 import { builtinMethods, builtins as builtinTable } from "../../functions/code/interpreter/builtins.ts";
+
 /** Random numbers that follow from a seed (xorshift32). */
 export type Random = { below: (end: number) => number; pick: <T>(list: readonly T[]) => T };
 

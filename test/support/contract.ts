@@ -98,13 +98,13 @@ function violations(routeKey: string, answer: Answer): string[] {
   const response = documented(routeKey, answer);
   if (typeof response === "string") return [response];
   const type = mediaTypeOf(answer);
-  const headers = [...headerViolations(response, answer), ...unnamed(type, answer)];
+  const headers = [...headerViolations(response, answer), ...requestIdViolations(type, answer)];
   if (!response.content) return answer.text === "" ? headers : [...headers, "the document has no body"];
   return [...headers, ...bodyViolations(response, type, answer.body)];
 }
 
 /** The complaint that a problem has no X-Request-Id. Only the gateway may leave this field out. */
-const unnamed = (type: string, { headers }: Answer): string[] =>
+const requestIdViolations = (type: string, { headers }: Answer): string[] =>
   type === "application/problem+json" && headers["x-request-id"] === undefined
     ? ["the problem has no X-Request-Id"]
     : [];

@@ -77,7 +77,7 @@ const questionOf = ({ questions }: DecodedPacket): string => {
   return `${name.toLowerCase()} ${type}`;
 };
 
-/** Listens by UDP and TCP on one port until the test ends. */
+/** Listens by UDP and TCP on one port until the test ends, and answers as `conduct` says. */
 async function listenAsLiked(conduct: Conduct, asked: string[]): Promise<number> {
   const sockets = new Set<Socket>();
   const tcp = createServer((socket) => {
@@ -90,6 +90,7 @@ async function listenAsLiked(conduct: Conduct, asked: string[]): Promise<number>
     });
   });
   let udp: UdpSocket;
+  // Tries ports until one is free for both.
   for (;;) {
     await once(tcp.listen(0, "127.0.0.1"), "listening");
     udp = createSocket("udp4");
@@ -117,6 +118,7 @@ async function listenAsLiked(conduct: Conduct, asked: string[]): Promise<number>
 export type DnsNetwork = {
   /** Adds a server that answers correctly. */
   add: (answer: DnsAnswer) => Promise<Nameserver>;
+  /** Adds a server that answers as `conduct` says. */
   addAsLiked: (conduct: Conduct) => Promise<Nameserver>;
   /** The addresses to which the resolver wanted to send, in order. */
   routed: string[];

@@ -4,7 +4,11 @@ import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 
 import { hookCalls } from "./table-calls.ts";
 
-/** The faults of one call of the table. */
+/**
+ * The faults of one call of the table. A call that is `throttled`, `in conflict` or `lost before` is not done. A call
+ * with `answer lost` is done, and then fails. After `answer lost once`, the call is sent again. A `slow` call begins
+ * 30 ms late.
+ */
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
 /** `answer unreadable`: the call is done, and then fails with an error that the table does not know. */
 export type Fault = (typeof faults)[number] | "answer unreadable";
@@ -33,6 +37,13 @@ function failing(fault: Fault, operation: string): Error | undefined {
   });
 }
 
+/** The place of the latest call, and the planned place. Both count all calls, or only the transactions. */
+function placesOf({ at, calls }: Plan): { place: number; planned: number } {
+  if (typeof at === "number") return { place: calls.length - 1, planned: at };
+  const transactions = calls.filter((call) => call === "TransactWriteItems");
+  return { place: transactions.length - 1, planned: at.transaction };
+}
+
 /** Makes the calls of the table fail as the plan of their run says. */
 function install(): void {
   if (isInstalled) return;
@@ -41,10 +52,8 @@ function install(): void {
     const plan = plans.getStore();
     if (!plan) return next();
     plan.calls.push(operation);
-    const { at } = plan;
-    const isCounted = typeof at === "number" || operation === "TransactWriteItems";
-    const counted = typeof at === "number" ? plan.calls : plan.calls.filter((call) => call === "TransactWriteItems");
-    const [place, planned] = [counted.length - 1, typeof at === "number" ? at : at.transaction];
+    const isCounted = typeof plan.at === "number" || operation === "TransactWriteItems";
+    const { place, planned } = placesOf(plan);
     if (plan.fault === "death" && place >= planned) throw failure("TimeoutError");
     if (!isCounted || place !== planned || plan.fault === undefined || plan.fault === "death") return next();
     const before = failing(plan.fault, operation);

@@ -86,7 +86,7 @@ type Login = { user: string; pass: string };
 export type Post = MailServer & {
   /** Sends a letter as another provider does. Resolves with the reply; rejects with `responseCode`. */
   deliver: (letter: SendMailOptions) => Promise<string>;
-  /** Asks the MX whether an address exists, and sends no letter. */
+  /** Names a recipient to the MX, and sends no letter. Ignores the replies. */
   asks: (address: string) => Promise<void>;
   /** The log of a server so far. */
   log: (server: string) => string;

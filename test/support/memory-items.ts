@@ -46,6 +46,7 @@ export function copyOfAttributes<T extends Record<string, unknown>>(attributes: 
 function requireNumber(value: number): number {
   if (!Number.isFinite(value)) throw new Error(`Special numeric value ${value} is not allowed`);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new Error(`Number ${value} is not safe`);
+  // DynamoDB has no -0.
   return value === 0 ? 0 : value;
 }
 

@@ -7,9 +7,14 @@ type Update = Extract<Write, { update: Key }>;
 
 /** The key of a write. */
 export function keyOf(write: Write): Key {
-  const { PK, SK } =
-    "put" in write ? write.put : "update" in write ? write.update : "delete" in write ? write.delete : write.check;
+  const { PK, SK } = placeOf(write);
   return { PK, SK };
+}
+
+function placeOf(write: Write): Key {
+  if ("put" in write) return write.put;
+  if ("update" in write) return write.update;
+  return "delete" in write ? write.delete : write.check;
 }
 
 /** Throws for a transaction that DynamoDB refuses for any content of the table. */
@@ -38,8 +43,10 @@ function requireUpdate({ set = {}, add = {}, remove = [] }: Update): void {
   if (names.includes("PK") || names.includes("SK")) throw validationError("This attribute is part of the key");
 }
 
-const attributesOf = (condition: Condition): Attributes | undefined =>
-  typeof condition === "string" ? undefined : isAbsentOr(condition) ? condition.absentOr : condition;
+function attributesOf(condition: Condition): Attributes | undefined {
+  if (typeof condition === "string") return undefined;
+  return isAbsentOr(condition) ? condition.absentOr : condition;
+}
 
 const isAbsentOr = (condition: Exclude<Condition, string>): condition is { absentOr: Attributes } =>
   "absentOr" in condition;
@@ -88,7 +95,7 @@ function updated({ update, set = {}, add = {}, remove = [] }: Update, stored: It
   return item;
 }
 
-/** The attributes that an update set or added to, with their new values. */
+/** The attributes that an update set or added to, with their new values. With `returns`, all attributes of the item. */
 export function updatedAttributes(write: Write, item: Item | undefined): Record<string, unknown> {
   if (!("update" in write) || !item) return {};
   if (write.returns) return copyOfAttributes(item);

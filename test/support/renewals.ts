@@ -17,7 +17,8 @@ export async function ownedName(prefix = "", left = 10_000): Promise<{ account: 
   await purchase(account, [name]);
   const { status } = await registered(account, name);
   if (status !== "pending_delegation") throw new Error(`${name} is ${status}`);
-  // Settles the registration of a slow name at once instead of in half a minute, because tests renew the name now.
+  // Settles the registration of a slow name at once instead of in half a minute, because tests renew the name now. The
+  // id of the operation, `<name>/<begun at>#<random>`, has the time at which the registration began.
   const stored = await getName(testTable(), name);
   if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
   const operation = { ...stored.operation, settles_at: stored.operation.id.split(/[/#]/)[1] };

@@ -45,9 +45,14 @@ const networkFor = (text: string): string =>
 /** The caller that the rate limit sees for this body, at a route without a credential. */
 export const strangerFor = (body: unknown): string => `ip/${clientNetwork(networkFor(JSON.stringify(body)))}`;
 
+function textOf(body: unknown): string {
+  if (body === undefined) return "";
+  return typeof body === "string" ? body : JSON.stringify(body);
+}
+
 /** The event that API Gateway would build for a request. A string body is sent as it is, and any other body as JSON. */
 export function eventOf(method: string, target: string, sent: Sent = {}): APIGatewayProxyEventV2 {
-  const text = sent.body === undefined ? "" : typeof sent.body === "string" ? sent.body : JSON.stringify(sent.body);
+  const text = textOf(sent.body);
   const headers: Record<string, string> = {
     host: "127.0.0.1:8080",
     ...(sent.token === undefined ? {} : { authorization: `Bearer ${sent.token}` }),
@@ -86,8 +91,10 @@ export async function request(method: string, target: string, sent: Sent = {}): 
   return answer;
 }
 
-const decoded = (bytes: Buffer, coding: unknown): Buffer =>
-  coding === "br" ? brotliDecompressSync(bytes) : coding === "gzip" ? gunzipSync(bytes) : bytes;
+function decoded(bytes: Buffer, coding: unknown): Buffer {
+  if (coding === "br") return brotliDecompressSync(bytes);
+  return coding === "gzip" ? gunzipSync(bytes) : bytes;
+}
 
 /** The answer of a Lambda, as a client reads it. */
 export function answerOf(response: Response): Answer {

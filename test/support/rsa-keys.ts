@@ -14,10 +14,12 @@ const newPair = promisify(crypto.generateKeyPair) as (type: string, options: obj
 const pairs: Promise<KeyPairKeyObjectResult>[] = [];
 let taken = 0;
 
-const pairOf: typeof newPair = (type, options) =>
-  JSON.stringify([type, options]) === '["rsa",{"modulusLength":2048}]'
-    ? (pairs[taken++ % keysOfProcess] ??= newPair(type, options))
-    : newPair(type, options);
+const pairOf: typeof newPair = (type, options) => {
+  if (JSON.stringify([type, options]) !== '["rsa",{"modulusLength":2048}]') return newPair(type, options);
+  const place = taken % keysOfProcess;
+  taken += 1;
+  return (pairs[place] ??= newPair(type, options));
+};
 
 const generate = crypto.generateKeyPair.bind(crypto);
 crypto.generateKeyPair = Object.assign(generate, { [promisify.custom]: pairOf }) as typeof crypto.generateKeyPair;

@@ -60,13 +60,13 @@ function curlRequest(words: readonly string[]): SentRequest {
 
 /** Runs shell programs one after another. Returns the requests that curl would send for all of them. */
 export function runShell(programs: readonly string[], env: Environment): SentRequest[] {
-  // A function in place of curl. It prints its words, each with a zero byte after it.
+  // A function in place of curl. It prints its words and `<end>`, each with a zero byte after it.
   const recorder = String.raw`curl() { printf '%s\0' "$@" '<end>'; }`;
   const output = execFileSync("sh", ["-eu"], { input: [recorder, ...programs].join("\n"), env, encoding: "utf8" });
   return curlWords(output).map(curlRequest);
 }
 
-/** Sorts the recorded words of all calls of curl into calls. */
+/** The words of each call of curl, from the recorded words of all calls. */
 export function curlWords(recorded: string): string[][] {
   const words = recorded.split("\0").slice(0, -1);
   const calls: string[][] = [];

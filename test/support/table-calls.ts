@@ -44,12 +44,12 @@ export function hookCalls(hook: Hook): void {
 }
 
 const isBySdk = new AsyncLocalStorage<true>();
-let hasWay = false;
+let hasSdkHook = false;
 
 /** Runs `run`. Its calls of the table go through the AWS SDK, as with `TABLE_LANE=sdk`. */
 export function throughSdk<T>(run: () => Promise<T>): Promise<T> {
-  if (!hasWay) hookCalls((_, next, bySdk) => (isBySdk.getStore() ? bySdk() : next()));
-  hasWay = true;
+  if (!hasSdkHook) hookCalls((_, next, bySdk) => (isBySdk.getStore() ? bySdk() : next()));
+  hasSdkHook = true;
   return isBySdk.run(true, run);
 }
 

@@ -77,6 +77,7 @@ function toyCatalogue(): Catalogue {
         return answer(input);
       },
     };
+    // Both calls do the same. In each, the compiler knows which value `access` has.
     return access === "read" ? defineRoute({ ...declaration, access }) : defineRoute({ ...declaration, access });
   };
   const id = text("The id.");

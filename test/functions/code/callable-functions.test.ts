@@ -88,7 +88,7 @@ const withSubject = inAccount.filter(
 );
 
 describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a narrowed grant", (name, route) => {
-  test("is listed exactly for grants on the resource types that contain its subject, and such a grant is enough", async () => {
+  test("is listed exactly if the resource's type is in `within` of its subject, and such a grant is enough", async () => {
     const account = await newAccount();
     const example = await exampleOf(route, account);
     const pick = (shape: object) => Object.fromEntries(Object.entries(example).filter(([key]) => key in shape));
@@ -96,13 +96,17 @@ describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a
     const input = parseInput(route, { params: pick(params.shape), query: pick(query.shape), body: pick(body.shape) });
     const found = await route.subject?.find(input, testTable());
     const capability = route.capability ?? "account.view";
-    const mayBe = async (scope: Scope) => {
+    const grantedOn = async (scope: Scope) => {
       const member = await newMember(account, { capability, scope });
       return { member, isListed: (await listedFor(account, member)).includes(name) };
     };
     const types = ["workspace", "domain", "mailbox", "credential", "forwarding"] as const;
     const listed = await Promise.all(
-      types.map((type) => mayBe(found?.scopes.find((scope) => scope.type === type) ?? { type, id: account.id })),
+      types.map((type) => {
+        const scope = found?.scopes.find((one) => one.type === type);
+        // The list depends only on the type of the resource. So for a type without a resource, any id will do.
+        return grantedOn(scope ?? { type, id: account.id });
+      }),
     );
     expect(types.filter((_, place) => listed[place]?.isListed)).toEqual(
       types.filter((type) => route.subject?.within.includes(type)),
@@ -110,14 +114,15 @@ describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a
     const isEnough = ({ type }: Scope) => route.subject?.within.includes(type) ?? false;
     const scopes = found?.scopes ?? [];
     for (const scope of scopes.filter((one) => !isEnough(one)))
-      expect(await isRefused(route, example, (await mayBe(scope)).member)).toBe(true);
+      expect(await isRefused(route, example, (await grantedOn(scope)).member)).toBe(true);
     const own = scopes.find(isEnough);
-    if (own) expect(await isRefused(route, example, (await mayBe(own)).member)).toBe(false);
+    if (own) expect(await isRefused(route, example, (await grantedOn(own)).member)).toBe(false);
   });
 });
 
 test("a grant on a mailbox does not list the functions for its aliases, which need a grant on the domain", async () => {
   const account = await newAccount();
+  // Any id will do, because the list depends only on the type of the resource.
   const scope = { type: "mailbox" as const, id: account.id };
   const listed = await listedFor(account, await newMember(account, { capability: "mailbox.update", scope }));
   expect(listed.filter((name) => name.startsWith("mailboxes.aliases."))).toEqual([]);
@@ -126,6 +131,7 @@ test("a grant on a mailbox does not list the functions for its aliases, which ne
 
 test("a grant on one workspace lists the workspace's functions, and not the functions about the account", async () => {
   const account = await newAccount();
+  // Any id will do, because the list depends only on the type of the resource.
   const scope = { type: "workspace" as const, id: account.id };
   const member = await newMember(account, { capability: "workspace.manage", scope });
   const listed = await listedFor(account, member);
@@ -155,14 +161,14 @@ test("each capability adds the functions that need it, and membership alone is e
 test("a suspended or closed account lists only the functions that can still be called", async () => {
   const account = await newAccount();
   const stopped = inAccount.filter(({ access }) => access === "write");
-  const without = (names: readonly Route[]) =>
-    [...catalogue.keys()].filter((name) => !names.some((route) => route.name === name));
+  const allWithout = (left: readonly Route[]) =>
+    [...catalogue.keys()].filter((name) => !left.some((route) => route.name === name));
   await setAccountStatus(testTable(), account.id, "suspended", new Date());
   for (const user of [account.owner, await newSuperAdmin()]) {
-    expect(await listedFor(account, user)).toEqual(without(stopped.filter(({ whileSuspended }) => !whileSuspended)));
+    expect(await listedFor(account, user)).toEqual(allWithout(stopped.filter(({ whileSuspended }) => !whileSuspended)));
   }
   await setAccountStatus(testTable(), account.id, "closed", new Date());
-  expect(await listedFor(account, account.owner)).toEqual(without(stopped));
+  expect(await listedFor(account, account.owner)).toEqual(allWithout(stopped));
 });
 
 test("an account of somebody else and a missing account get the same 404, in programs too", async () => {
@@ -183,6 +189,7 @@ test("an account of somebody else and a missing account get the same 404, in pro
 test("a prefix narrows the list further, and a program gets the same list", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "viewer" });
+  // An id may be written in capitals.
   const path = `/v1/public/functions?prefix=workspaces.&account_id=${account.id.toUpperCase()}`;
   const { body } = await request("GET", path, { token: member.token });
   expect(body.functions.map(({ name }: { name: string }) => name)).toEqual(["workspaces.list", "workspaces.get"]);

@@ -3,8 +3,11 @@ import { expect, test } from "vitest";
 
 import { isRight, runToy, type Toy } from "../../support/toy-functions.ts";
 
-/** One line of a program. `{0}` stands for the last variable before the line, and `{1}` for the one before that. */
-type Line = { text: string; named: boolean };
+/**
+ * One line of a program. In `text`, `{0}` stands for the last variable before the line, and `{1}` for the variable
+ * before `{0}`. If `isAssigned`, the line assigns its value to a variable.
+ */
+type Line = { text: string; isAssigned: boolean };
 
 const id = fc.constantFrom(
   "'a'",
@@ -36,21 +39,22 @@ const write = fc.oneof(
 const pure = fc.constantFrom("{0}", "{'id': {0}.text, 'text': 'p', 'tags': [], 'parent': None}", "{1}");
 const line: fc.Arbitrary<Line> = fc.record({
   text: fc.oneof({ arbitrary: read, weight: 6 }, { arbitrary: write, weight: 1 }, { arbitrary: pure, weight: 1 }),
-  named: fc.boolean(),
+  isAssigned: fc.boolean(),
 });
 
 /** A program of these lines. The lines assign values to the variables `v0` to `v3`, in turn. */
 function programOf(lines: readonly Line[]): string {
   const known = ["first"];
-  const texts = lines.map(({ text, named }, index) => {
-    const value = text.replace(/(?<!f'[^']*)\{([01])\}/g, (_, back: string) => known.at(-1 - Number(back)) ?? "first");
-    const filled = value.replace(
-      /\{([01])\}/g,
-      (_, back: string) => `{${known.at(-1 - Number(back)) ?? "first"}.number}`,
-    );
+  const variable = (back: string) => known.at(-1 - Number(back)) ?? "first";
+  const texts = lines.map(({ text, isAssigned }, index) => {
+    const value = text.replace(/(?<!f'[^']*)\{([01])\}/g, (_, back: string) => variable(back));
+    // The braces that are left are in f-strings, which get the number of the note.
+    const filled = value.replace(/\{([01])\}/g, (_, back: string) => `{${variable(back)}.number}`);
     const name = `v${index % 4}`;
-    if (named || !filled.includes("(")) known.push(name);
-    return named || !filled.includes("(") ? `${name} = ${filled}` : filled;
+    // A line that neither calls nor assigns is a mistake.
+    if (!isAssigned && filled.includes("(")) return filled;
+    known.push(name);
+    return `${name} = ${filled}`;
   });
   return ["first = notes.get(id='first')", ...texts].join("\n");
 }

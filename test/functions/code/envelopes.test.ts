@@ -27,7 +27,7 @@ test.each<[string, string, Partial<Run>?]>([
   ["dry-run", 'workspaces.add(account_id=a, name="Sales")', { dryRun: true }],
   ["no-call", "x = 1\nx + 2"],
   ["not-kept", 'made = auth.service_accounts.create(account_id=a, name="Bot")\nmade.name', { sessionId: "s" }],
-])("an answer has the specified members in their order, byte for byte: %s", async (name, program, run = {}) => {
+])("an answer has the specified members, in their order: %s", async (name, program, run = {}) => {
   const { id, owner } = await newAccount();
   const code = run.dryRun ? program.replace("account_id=a", `account_id="${id}"`) : `a = "${id}"\n${program}`;
   const answer = CodeResponse.parse(await runFor(owner, code, { requestId: "req-1", ...run }));

@@ -9,6 +9,7 @@ const root = resolve(import.meta.dirname, "../../..");
 const textOf = (file: string): string => readFileSync(resolve(root, file), "utf8");
 
 test("`programErrorCodes` lists every error code of a program, and docs/code-mode.md explains each code", () => {
+  // The codes in session-variables.ts are reasons why a variable is not kept, and not errors of a program.
   const files = globSync("functions/code/**/*.ts", { cwd: root }).filter(
     (file) => !file.endsWith("session-variables.ts"),
   );

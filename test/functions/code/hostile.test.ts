@@ -11,6 +11,7 @@ const names = (count: number): string => Array.from({ length: count }, (_, index
 const long = (chars: string, doublings: number): string => `a = "${chars}"\n${"a = a + a\n".repeat(doublings)}`;
 
 const name = "n".repeat(5_000);
+/** Comprehensions in comprehensions, 20 deep. Each comprehension has eight `for` clauses. */
 let chain = "1";
 for (let depth = 0; depth < 20; depth += 1) {
   chain = `[${chain} ${Array.from({ length: 8 }, (_, index) => `for v${depth}_${index} in [0]`).join(" ")}]`;
@@ -82,6 +83,7 @@ describe("a program that is made to run long takes less than 500 ms of processor
       "unknown_argument",
     ],
   ])("%s", async (_, code, error) => {
+    // A first program does the work that is done once in a process.
     await runFor(newUser(), "me.get()");
     const before = process.threadCpuUsage();
     const { status, error: found } = await runFor(newUser(), code);

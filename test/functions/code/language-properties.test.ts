@@ -60,13 +60,13 @@ test("random programs have only errors of the language, each at a place inside t
 });
 
 /** Names that no argument and no variable can have: constants, and words that the language or Starlark reserves. */
-const kept = new Set(
+const reserved = new Set(
   `constructor prototype none true false null and or not in for if else load break continue def pass elif return lambda
   while as assert async await class del except finally from global import is nonlocal raise try with yield`.split(
     /\s+/,
   ),
 );
-const word = fc.stringMatching(/^[a-z][a-z_0-9]{0,8}$/).filter((name) => !kept.has(name));
+const word = fc.stringMatching(/^[a-z][a-z_0-9]{0,8}$/).filter((name) => !reserved.has(name));
 
 /** A literal's source text, in any of the language's forms, with the value it stands for. */
 type Printed = { text: string; value: unknown };
@@ -127,6 +127,7 @@ test("a printed literal parses back to itself", () => {
 });
 
 test("a JSON text is a literal of the same value, so a program can be made with a JSON printer", () => {
+  // The language refuses some keys, and integers beyond 2^53 - 1.
   const json = fc.jsonValue().filter((value) => {
     const text = JSON.stringify(value);
     return !/__proto__|constructor|prototype/.test(text) && !/\d{16}/.test(text);
@@ -140,7 +141,7 @@ test("a JSON text is a literal of the same value, so a program can be made with 
   );
 });
 
-test("brackets of any kind that are nested too deep are refused with `nesting_too_deep`", () => {
+test("lists and dicts that are nested too deep are refused with `nesting_too_deep`", () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom("[", '{"k":', "[0,", '{"a":1,"b":'), { minLength: 32, maxLength: 2_000 }),
@@ -151,7 +152,7 @@ test("brackets of any kind that are nested too deep are refused with `nesting_to
   );
 });
 
-test("an explanation shows the line of the mistake with the caret under its column", () => {
+test("an explanation names the place of the mistake, and has a line with a caret", () => {
   fc.assert(
     fc.property(programs, (program) => {
       const [first, ...others] = mistakesIn(program);

@@ -25,7 +25,8 @@ const isReplay = ({ headers }: Answer): boolean => headers["idempotency-replayed
 const workspacesOf = ({ id }: Account): string => `workspaces.list(account_id="${id}")`;
 const add = ({ id }: Account, name: string): string => `workspaces.add(account_id="${id}", name="${name}")`;
 
-async function made(account: Account, name: string): Promise<string> {
+/** Adds a workspace over REST, and returns its id. */
+async function addOverRest(account: Account, name: string): Promise<string> {
   const { body } = await request("POST", `/v1/public/accounts/${account.id}/workspaces`, {
     token: account.owner.token,
     body: { name },
@@ -65,7 +66,8 @@ describe("a repeat of a program by a caller who has lost permissions", () => {
 
   test("shows only the part that the caller can still see", async () => {
     const account = await newAccount();
-    const [one] = [await made(account, "One"), await made(account, "Two")];
+    const one = await addOverRest(account, "One");
+    await addOverRest(account, "Two");
     const member = await newMember(account, { role: "viewer" });
     expect((await send(member, workspacesOf(account))).body.result.last_value.total).toBe(2);
     await revokeAll(account, member);
@@ -76,7 +78,7 @@ describe("a repeat of a program by a caller who has lost permissions", () => {
 
   test("is refused for a write to a deleted resource, if the caller now holds the capability only on another resource", async () => {
     const account = await newAccount();
-    const [mine, other] = [await made(account, "Mine"), await made(account, "Other")];
+    const [mine, other] = [await addOverRest(account, "Mine"), await addOverRest(account, "Other")];
     const member = await newMember(account, { role: "manager" });
     const code = `workspaces.delete(account_id="${account.id}", workspace_id="${mine}")`;
     expect((await send(member, code)).body.status).toBe("completed");
@@ -115,11 +117,12 @@ describe("a stored answer with something that the caller cannot see any more is 
 
   test("a domain or its records, after the domain has moved to a workspace that the caller cannot see", async () => {
     const account = await newAccount();
-    const [one, two] = [await made(account, "One"), await made(account, "Two")];
+    const [one, two] = [await addOverRest(account, "One"), await addOverRest(account, "Two")];
     const own = `account_id="${account.id}"`;
-    const domain = `domain="${uniqueName()}"`;
+    const name = uniqueName();
+    const domain = `domain="${name}"`;
     const { owner } = account;
-    await send(owner, `domains.add(${own}, workspace_id="${one}", ${domain.replace("domain", "name")})`);
+    await send(owner, `domains.add(${own}, workspace_id="${one}", name="${name}")`);
     const member = await newMember(account, { role: "viewer", scope: { type: "workspace", id: one } });
     const programs = [
       `domains.get(${own}, ${domain})`,
@@ -136,7 +139,7 @@ describe("a stored answer with something that the caller cannot see any more is 
 
   test("but an answer about resources that cannot move out of the caller's scope is returned", async () => {
     const account = await newAccount();
-    const one = await made(account, "One");
+    const one = await addOverRest(account, "One");
     const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
     const code = `w = workspaces.get(account_id="${account.id}", workspace_id="${one}")\nworkspaces.update(account_id="${account.id}", workspace_id=w.id, name=f"{w.name} more")`;
     const first = await send(member, code);
@@ -147,7 +150,7 @@ describe("a stored answer with something that the caller cannot see any more is 
 
   test("and the program runs again, but makes its writes only once", async () => {
     const account = await newAccount();
-    const one = await made(account, "One");
+    const one = await addOverRest(account, "One");
     const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
     const domain = uniqueName();
     const code = `domains.list(account_id="${account.id}").total\ndomains.add(account_id="${account.id}", workspace_id="${one}", name="${domain}")`;
@@ -161,7 +164,7 @@ describe("a stored answer with something that the caller cannot see any more is 
 test("a repeat of a program that deleted a resource gets the same answer, if the caller still has the permission", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" }, { role: "viewer" });
-  const mine = await made(account, "Mine");
+  const mine = await addOverRest(account, "Mine");
   const code = `workspaces.delete(account_id="${account.id}", workspace_id="${mine}")\n${add(account, "Next")}`;
   const first = await send(member, code);
   expect(first.body.status).toBe("completed");
@@ -257,7 +260,7 @@ describe("every request counts towards its caller's rate limit, and the answer h
     expect(left).toBeLessThan(100 - score + 5);
   });
 
-  test("a program above the quota needs half of the quota and leaves a debt; a refused program writes nothing", async () => {
+  test("a program that costs more than the quota runs if half of the quota is left, and leaves a debt; a refused program writes nothing", async () => {
     const { owner } = await newAccount();
     const more = "me.get()\n".repeat(150);
     expect((await send(owner, more)).status).toBe(200);

@@ -221,10 +221,12 @@ test("calls of other services are skipped after half of the time, so that a slow
 });
 
 test("independent reads run at the same time, twenty at most, and writes keep their place", async () => {
-  let [now, most] = [0, 0];
+  let now = 0;
+  let most = 0;
   const log: string[] = [];
   const toy = newToy(async (name) => {
-    most = Math.max(most, (now += 1));
+    now += 1;
+    most = Math.max(most, now);
     log.push(`+${name} ${now}`);
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));

@@ -164,7 +164,7 @@ describe("an envelope", () => {
   });
 });
 
-test("a principal has at most a hundred sessions: another session ends the one that was not used for the longest time", async () => {
+test("a principal has at most a hundred sessions: a further session ends the session whose last use is the oldest", async () => {
   const user = newUser();
   const start = Date.now();
   const at = (index: number) => ({ sessionId: `s${index}`, now: () => new Date(start + index * 1_000) });

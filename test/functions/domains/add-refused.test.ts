@@ -27,7 +27,7 @@ const refused: [name: string, message: string][] = [
   ["1.0.0.10.in-addr.arpa", "Names under .arpa are reserved"],
   ["shop.no-such-tld", ".no-such-tld is not a top-level domain"],
   ["日本.日本", ".xn--wgv71a is not a top-level domain"],
-  [long(64, 3).replace(/aaa$/, "com"), "is longer than 63 bytes"],
+  [`${long(64)}.com`, "is longer than 63 bytes"],
   [`${"ü".repeat(60)}.com`, "is longer than 63 bytes in its xn-- form"],
   [`${long(63, 63, 63, 58)}.com`, "The name is longer than 253 bytes"],
   ["", "The name is empty"],

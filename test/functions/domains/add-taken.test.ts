@@ -46,7 +46,7 @@ test("if many accounts connect a name at once, one gets the name, and nothing of
   }
 });
 
-test("the refusal of a taken name tells what the caller can do, and not whether its holder proved it", async () => {
+test("the refusal of a taken name says what the caller can do, and hides whether the holder proved the name", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const [unproved, proved] = [await connected(holder), await active(holder)];
@@ -66,7 +66,7 @@ test("the refusal of a taken name tells what the caller can do, and not whether 
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("an unproved name goes to the account with its delegation; its old contents are deleted after 30 days", async () => {
+test("an unproved name goes to the account to which it is delegated; the old contents are deleted after 30 days", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -139,8 +139,8 @@ test("concurrent requests take a name over only once", async () => {
   expect(await domainOf(holder, id)).toMatchObject({ status: "releasing", is_open: false });
 });
 
-/** The parent zone at the moment when this account looked: the name was delegated to the account. */
-const changeable = (accountId: string): Resolver => ({
+/** A resolver that finds every name delegated to this account. */
+const delegatedTo = (accountId: string): Resolver => ({
   resolve: async () => ({ status: "none" }),
   delegation: async () => ({ status: "delegated", nameservers: nameserversOf(accountId) }),
 });
@@ -157,7 +157,7 @@ test("if two accounts both saw the name delegated to them, one of them gets it",
   const results = await Promise.allSettled(
     rivals.map(({ account, workspaceId }) => {
       const context = systemWriter(workAt(new Date()), account.id) as Context;
-      return addDomain(account.id, { name, workspaceId }, context, changeable(account.id));
+      return addDomain(account.id, { name, workspaceId }, context, delegatedTo(account.id));
     }),
   );
   const won = results.flatMap(({ status }, index) => (status === "fulfilled" ? [rivals[index]?.account.id] : []));

@@ -173,6 +173,7 @@ test("a request that version 0.1.0 answered, without a `dns_mode`, gets the same
   );
   const fingerprint = fingerprintOf("k", { params: { account_id: account.id }, query: {}, body });
   const update = { PK: claim?.PK ?? "", SK: claim?.SK ?? "" };
+  // Version 0.1.0 stored only this fingerprint. Its input had no default for `dns_mode`.
   await testTable().attempt({ update, set: { fingerprint }, remove: ["sent_fingerprint"] });
   expect(await send()).toMatchObject({ status: 201, body: created, headers: { "idempotency-replayed": "true" } });
 });

@@ -38,6 +38,7 @@ test("a final deletion that dies at any write is finished by another deletion or
     return domain;
   };
   const whole = await scene();
+  // A run without a fault lists the calls of the table.
   const { calls } = await withFault(undefined, -1, () => removeForGood(account, whole.name));
   const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
   expect(places.length).toBeGreaterThan(5);
@@ -62,6 +63,7 @@ test("a domain whose deletion died at any write is kept, and is active again aft
     return domain;
   };
   const whole = await scene();
+  // A run without a fault lists the calls of the table.
   const { calls } = await withFault(undefined, -1, () => remove(account, whole.name));
   const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
   expect(places.length).toBeGreaterThan(2);
@@ -113,6 +115,7 @@ test("a grant on a domain that is given during the deletion of the domain is rev
   const account = await newAccount();
   const seen: number[] = [];
   const whole = await connected(account);
+  // A run without a fault lists the calls of the table.
   const { calls } = await withFault(undefined, -1, () => removeForGood(account, whole.name));
   for (let at = calls.length - 10; at < calls.length; at++) {
     const domain = await connected(account);

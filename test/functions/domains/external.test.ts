@@ -273,8 +273,9 @@ test("a check that began before a verification does not overwrite the findings o
   await publish(name, records.proof);
   await verify(account, name);
   await publishRecords(testTable(), name, []);
-  const [{ PK, SK }, before] = [domainKey(account.id, id), workAt(new Date()).resolver];
-  const resolver = { ...before, resolve: async () => ({ status: "absent" as const }) };
+  const { PK, SK } = domainKey(account.id, id);
+  // To the check, every record is still missing.
+  const resolver = { ...workAt(new Date()).resolver, resolve: async () => ({ status: "absent" as const }) };
   const check = async (...published: Parameters<typeof publish>[1][number][]) => {
     const { due_at } = await storedAs(account, name);
     const due = due_at ?? "";
@@ -304,10 +305,10 @@ test.each(["hosted", "external"] as const)(
       await setMode(account, name, "hosted");
       await delegated(account, name);
     } else await publish(name, records.proof);
-    const [{ PK, SK }, change] = [domainKey(account.id, id), () => setMode(account, name, mode)];
+    const { PK, SK } = domainKey(account.id, id);
     const verified = await afterReading(
       (key) => key.PK === PK && key.SK === SK,
-      change,
+      () => setMode(account, name, mode),
       () => verify(account, name),
     );
     expect(verified.body).toMatchObject({ status: 503, code: "busy" });
@@ -405,7 +406,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await storedAs(account, name)).toMatchObject({ id, record_count: 10 });
   });
 
-  test("allows the deletion of a stored record that conflicts with a setting, but no change of it", async () => {
+  test("allows the deletion of a stored record that conflicts with a setting, but no change of the record", async () => {
     const account = await newAccount();
     const { id, name } = await quicklyActive(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -420,7 +421,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await redirect()).toMatchObject({ status: 200, body: { redirect_url: "https://www.example.com/" } });
   });
 
-  test("is proved by its delegation at first, and degraded if the delegation goes without a TXT record", async () => {
+  test("is proved by its delegation at first, and is degraded if the delegation goes and there is no TXT record", async () => {
     const account = await newAccount();
     const { name } = await quicklyActive(account);
     await setMode(account, name, "external");

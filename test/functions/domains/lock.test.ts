@@ -9,7 +9,7 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 const update = (account: Account, name: string, body: unknown, headers: Record<string, string> = {}) =>
   domainsRequest(account, "PATCH", `/${name}`, body, headers);
 
-test("locks and unlocks a purchased name, and hides and shows its contact, at the registrar at once", async () => {
+test("unlocks and locks a purchased name, and shows its contact, at the registrar at once", async () => {
   const { account, name } = await ownedName();
   expect((await readDomain(account, name)).registration).toMatchObject({ locked: true, privacy: true });
   const answer = await update(account, name, { locked: false, privacy: false });

@@ -69,7 +69,7 @@ test("many concurrent moves of many domains leave each in one workspace, and all
   expect((await deleteWorkspace(account, workspaces[0])).body.domain_count).toBe(3);
 });
 
-test("if a domain moves to a workspace that is deleted at the same time, it ends in one that exists", async () => {
+test("if a domain moves to a workspace that is deleted at the same time, the domain ends in a workspace that exists", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { name } = await connected(account, { workspaceId: from });

@@ -10,17 +10,17 @@ import { buyer, continued, pay, registered, wallet } from "../../support/purchas
 import { newMember, testTable } from "../../support/world.ts";
 
 describe("access", () => {
-  test("a caller with access to one workspace can purchase only there, and another is like a missing one", async () => {
+  test("a caller with access to one workspace can purchase only there, and another workspace is like a missing one", async () => {
     const account = await buyer();
     const [mine, other] = [await newWorkspace(account, "Mine"), await newWorkspace(account, "Other")];
     const member = await newMember(account, { capability: "domain.purchase", scope: { type: "workspace", id: mine } });
-    const viewer = await newMember(account, { role: "domain_manager" });
+    const domainManager = await newMember(account, { role: "domain_manager" });
     const as = (workspace_id: string, owner = member) =>
       purchase({ ...account, owner }, [uniqueName()], { workspace_id });
     expect((await as(mine)).body.successful_count).toBe(1);
     const [hidden, missing] = [await as(other), await as(randomUUID())];
     expect([hidden.status, hidden.body]).toEqual([422, missing.body]);
-    expect((await as(mine, viewer)).body).toMatchObject({ status: 403, required_capability: "domain.purchase" });
+    expect((await as(mine, domainManager)).body).toMatchObject({ status: 403, required_capability: "domain.purchase" });
     expect((await wallet(account)).available).toBe(98_600);
   });
 
@@ -57,9 +57,8 @@ test("the contact of a purchase is stored only in the purchase, and is not shown
   await registered(account, names[0] ?? "");
   expect(await registered(account, names[1] ?? "")).toMatchObject({ status: "failed" });
   const kept = await storedOf(account);
-  expect(kept.filter((item) => JSON.stringify(item).includes("onfidential")).map(({ SK }) => SK.split("#")[0])).toEqual(
-    ["PURCHASE", "PURCHASE"],
-  );
+  const withContact = kept.filter((item) => /confidential/i.test(JSON.stringify(item)));
+  expect(withContact.map(({ SK }) => SK.split("#")[0])).toEqual(["PURCHASE", "PURCHASE"]);
   const principal = await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~");
   const shown = [
     principal,
@@ -67,6 +66,6 @@ test("the contact of a purchase is stored only in the purchase, and is not shown
     await listedDomains(account),
     await readDomain(account, names[0] ?? ""),
   ];
-  expect(JSON.stringify(shown)).not.toContain("onfidential");
+  expect(JSON.stringify(shown)).not.toMatch(/confidential/i);
   expect(JSON.stringify(shown)).not.toContain(contact.phone);
 });

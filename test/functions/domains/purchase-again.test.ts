@@ -31,7 +31,14 @@ async function lapse({ owner }: Account, set: Record<string, number> = { lease_u
   for (const { PK, SK } of records) await write({ update: { PK, SK }, set });
 }
 
-const kindsOf = async (account: Account, ...kinds: string[]): Promise<number> =>
+/** The places of the writes among the calls of the table that `run` makes. `run` runs without a fault. */
+async function writePlaces(run: () => Promise<unknown>): Promise<number[]> {
+  const { calls } = await withFault(undefined, -1, run);
+  return calls.flatMap((call, at) => (/Transact|Update|Put/.test(call) ? [at] : []));
+}
+
+/** The number of the account's stored items of these kinds. */
+const countOf = async (account: Account, ...kinds: string[]): Promise<number> =>
   (await storedOf(account)).filter(({ SK }) => kinds.includes(SK.split("#")[0] ?? "")).length;
 
 describe.each(["death", "answer lost", "lost before"] as const)("a purchase that is cut off (%s)", (fault) => {
@@ -39,9 +46,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
 
   test("finds the bought names in any state, and buys the rest, when it is repeated with its key", async () => {
     const account = await funded(await newRoomyAccount(), 1_000_000);
-    const probe = await keyed(account, someNames());
-    const { calls } = await withFault(undefined, -1, probe);
-    const places = calls.flatMap((call, at) => (/Transact|Update|Put/.test(call) ? [at] : []));
+    const places = await writePlaces(await keyed(account, someNames()));
     expect(places.length).toBeGreaterThan(3);
     for (const at of places) {
       const before = (await wallet(account)).available;
@@ -51,8 +56,9 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
       expect([200, 503], first.text).toContain(first.status);
       const bought: string[] = [];
       for (const name of names) if (await stored(account, name)) bought.push(name);
-      const over = bought.filter((_, index) => index !== 1);
-      for (const name of over) await registered(account, name);
+      // The second bought name stays in registration.
+      const finished = bought.filter((_, index) => index !== 1);
+      for (const name of finished) await registered(account, name);
       await lapse(account);
       const { body } = await send();
       const place = `${fault} at ${at}`;
@@ -66,9 +72,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
   });
 
   test("before it returned its `payment_url` has only one checkout after it is repeated", async () => {
-    const probe = await keyed(await newAccount(), [uniqueName(), uniqueName()]);
-    const { calls } = await withFault(undefined, -1, probe);
-    const places = calls.flatMap((call, at) => (/Transact|Update|Put/.test(call) ? [at] : []));
+    const places = await writePlaces(await keyed(await newAccount(), [uniqueName(), uniqueName()]));
     expect(places.length).toBeGreaterThan(0);
     for (const at of places) {
       const account = await newAccount();
@@ -77,7 +81,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
       await lapse(account);
       const { body } = await send();
       expect(body, `${fault} at ${at}`).toMatchObject({ successful_count: 0, failed_count: 0 });
-      expect(await kindsOf(account, "TOPUP", "PURCHASE"), `${fault} at ${at}`).toBe(2);
+      expect(await countOf(account, "TOPUP", "PURCHASE"), `${fault} at ${at}`).toBe(2);
       await pay(account, body.payment_url);
       await continued(account);
       expect(await wallet(account)).toEqual({ posted: 2_800, available: 0 });
@@ -93,8 +97,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
       const body = { request_id: randomUUID(), session_id: "s", code: `domains.purchase(${args.join(", ")})` };
       return () => request("POST", "/v1/public/a2a", { token: account.owner.token, body });
     };
-    const { calls } = await withFault(undefined, -1, programFor(uniqueName()));
-    const places = calls.flatMap((call, index) => (/Transact|Update|Put/.test(call) ? [index] : []));
+    const places = await writePlaces(programFor(uniqueName()));
     expect(places.length).toBeGreaterThan(3);
     for (const place of places) {
       const before = (await wallet(account)).available;

@@ -94,8 +94,8 @@ test("of many concurrent requests one renews the name", async () => {
   expect(await wallet(account)).toEqual({ posted: 10_000, available: 8_600 });
 });
 
-describe("a refused renewal changes nothing and gives the reason", () => {
-  test("when the wallet lacks money, with the missing amount", async () => {
+describe("a renewal is refused", () => {
+  test("when the wallet lacks money, with the missing amount, and changes nothing", async () => {
     const { account, name } = await ownedName("", 1_000);
     const before = await storedOf(account);
     expect((await renew(account, name)).body).toMatchObject({
@@ -109,7 +109,7 @@ describe("a refused renewal changes nothing and gives the reason", () => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("when the price is above the agreed one", async () => {
+  test("when the price is above the agreed price, and changes nothing", async () => {
     const { account, name } = await ownedName();
     const before = await storedOf(account);
     const { body } = await renew(account, name, { years: 2, max_total: 27.99 });

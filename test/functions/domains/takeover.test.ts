@@ -171,7 +171,7 @@ describe("a purchase of a name that another account connected", () => {
       await delegated(account, name);
       expect((await verify(account, name)).body).toMatchObject({ verified: true, status: "active" });
       // The embedded registry does not sell delegated names. This registrar has the name for the buyer all the same.
-      const { due_at } = await storedAs(rival, name);
+      const { id, due_at } = await storedAs(rival, name);
       const work = workAt(new Date(due_at ?? ""));
       const registration = registrationUntil("2028-01-01T00:00:00.000Z");
       const granting = {
@@ -179,9 +179,8 @@ describe("a purchase of a name that another account connected", () => {
         register: async () => ({ id: "one", state: "succeeded" as const }),
         registration: async () => registration,
       };
-      const { id } = await storedAs(rival, name);
-      await advanceDomain(rival.id, id, due_at ?? "", prefix === "" ? { ...work, registrar: granting } : work);
       const isLost = prefix === "";
+      await advanceDomain(rival.id, id, due_at ?? "", isLost ? { ...work, registrar: granting } : work);
       expect(await readDomain(account, name)).toMatchObject({ status: isLost ? "releasing" : "active" });
       expect(await readHolder(testTable(), name)).toMatchObject({
         account_id: isLost ? rival.id : account.id,
@@ -264,6 +263,7 @@ describe("a domain that lost its name", () => {
     const account = await newAccount();
     const { id, name, workspace_id } = await quicklyActive(account);
     await send(account, "POST", "dns-records", { domain: name, name: "www", type: "A", value: "192.0.2.1" });
+    // Without `firm`, another account can take the name.
     await write({ update: holderKey(name), set: { firm: false } });
     const rival = await newAccount();
     await delegated(rival, name);

@@ -37,6 +37,7 @@ async function scene(prefix = "", given: Parameters<typeof nameElsewhere>[1] = {
   return { account, name };
 }
 
+/** The wallet before the transfer of a name, during the transfer, and after it. */
 const before = { posted: 10_000, available: 10_000 };
 const held = { posted: 10_000, available: 8_600 };
 const paid = { posted: 8_600, available: 8_600 };
@@ -154,7 +155,7 @@ describe("a name that is new in the account", () => {
   test("fails and costs nothing if it was locked after the request for the transfer", async () => {
     const { account, name } = await scene();
     await transfer(account, [name]);
-    await nameLocked(name);
+    await lockElsewhere(name);
     await transferred(account, name);
     expect(await wallet(account)).toEqual(before);
     expect(await readDomain(account, name)).toMatchObject({
@@ -177,7 +178,8 @@ describe("a name that is new in the account", () => {
   });
 });
 
-const nameLocked = (name: string): Promise<string> => registerElsewhere(testTable(), name, { locked: true });
+/** Locks a name at its present registrar. */
+const lockElsewhere = (name: string): Promise<string> => registerElsewhere(testTable(), name, { locked: true });
 
 describe("a name that the account has connected", () => {
   /** An active domain of the account. Its name is registered at another registrar. */
@@ -356,7 +358,7 @@ test("each bad name in a list fails with its own code and costs nothing, and the
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 - 2 * 1_400 });
 });
 
-test("a name whose registry checks the nameservers first is transferred only with its own DNS, and is not sold", async () => {
+test("a name whose registry checks the nameservers first is transferred only with external DNS, and is not sold", async () => {
   const account = await buyer(10_000);
   const name = uniqueName("d", "de");
   await registerElsewhere(testTable(), name, { auth_code: authCode, nameservers: [...oldNameservers] });
@@ -393,7 +395,7 @@ test("a transfer that the wallet does not cover waits for its payment, and then 
   expect((await wallet(account)).available).toBe(0);
 });
 
-test("a repetition with the same key gets the same answer, and one without the key holds no more money", async () => {
+test("a repetition with the same key gets the same answer, and a repetition without the key holds no more money", async () => {
   const { account, name } = await scene("slow-");
   const workspace_id = await newWorkspace(account, "One");
   const key = { "idempotency-key": randomUUID() };
@@ -471,7 +473,7 @@ describe("the name of another account", () => {
     expect(await readDomain(rival, name)).toMatchObject({ status: "active" });
   });
 
-  test("that is transferring it is `domain_taken` for a transfer and for a connection", async () => {
+  test("that is transferring the name is `domain_taken` for a transfer and for a connection", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     const other = await buyer(10_000);
@@ -481,7 +483,7 @@ describe("the name of another account", () => {
     });
   });
 
-  test("can be connected by the owner of its delegation during a transfer, until the transfer succeeds", async () => {
+  test("can be connected during a transfer by the account to which it is delegated, until the transfer succeeds", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     const owner = await newAccount();
@@ -495,7 +497,7 @@ describe("the name of another account", () => {
     expect(await readDomain(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("that transfers it goes to an account that proves it, and comes back if the transfer succeeds", async () => {
+  test("that is transferring the name goes to an account that proves the name, and comes back if the transfer succeeds", async () => {
     const account = await buyer(10_000);
     const name = await nameElsewhere("slow-");
     const { id } = await connected(account, { name });

@@ -62,7 +62,7 @@ test("refuses an include that breaks the record, names it, and changes nothing",
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("asks the caller to try again if the DNS is silent, and does not check includes that it already has", async () => {
+test("asks the caller to try again if the DNS is silent, and does not check includes that the domain already has", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const silent = uniqueName();

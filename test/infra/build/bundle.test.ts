@@ -37,9 +37,9 @@ const sharedBundles = () => (bundled ??= bundleLambdas(lambdas, shared));
  */
 const other = join(folder, "other", "elsewhere");
 let bundledAgain: ReturnType<typeof bundleLambdas> | undefined;
-const otherBundles = () => (bundledAgain ??= bundleOver());
+const otherBundles = () => (bundledAgain ??= bundleOther());
 
-async function bundleOver(): ReturnType<typeof bundleLambdas> {
+async function bundleOther(): ReturnType<typeof bundleLambdas> {
   mkdirSync(join(other, "me.removed"), { recursive: true });
   writeFileSync(join(other, "me.removed/index.js"), "");
   const assets = async () => ({
@@ -62,7 +62,7 @@ test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", asyn
   }
 });
 
-test("the AWS SDK's client of the table is in no bundle, but in a file beside it that the bundle can load", async () => {
+test("the AWS SDK's client of the table is in no bundle, but in a file beside each bundle, which the bundle can load", async () => {
   const { outputs } = await sharedBundles();
   const inBundles = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   expect(inBundles.filter((input) => /@aws-sdk\/(?:client|lib)-dynamodb/.test(input))).toEqual([]);
@@ -115,7 +115,9 @@ test("the bundle of every worker loads without an environment, and opens no reso
     "process.stdout.write(`${process.getActiveResourcesInfo().length - before} opened`);",
   ].join("\n");
   const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "" }, encoding: "utf8" } as const;
+  // `process.stdout` opens standard output before the program counts, so it does not count as opened by a bundle.
   expect(execFileSync(process.execPath, ["-e", `process.stdout; ${program}`], options)).toBe("0 opened");
+  // No worker needs the value of `import.meta.url`, which the build would add to its bundle.
   const located = Object.entries(outputs).filter(([, { inputs }]) => "infra/build/import-meta-url.ts" in inputs);
   expect(located).toEqual([]);
 });
@@ -130,11 +132,11 @@ test("the bundled download makes the same PDF as its source, with the fonts besi
   const { pathname, search } = new URL(invoice.download_url);
   const event = eventOf("GET", `${pathname}${search}`);
   const call = `require(${JSON.stringify(join(outdir, name))}).handler(${JSON.stringify(event)})`;
-  const program = `${call}.then(({ body }) => require("node:fs").writeSync(9, body))`;
+  // The handler logs to standard output. So the program writes the body to a file of its own, as file descriptor 3.
+  const program = `${call}.then(({ body }) => require("node:fs").writeSync(3, body))`;
   const written = join(folder, "pdf");
   const file = openSync(written, "w");
-  const stdio = ["ignore", "ignore", "inherit", ...Array.from({ length: 6 }, () => "ignore" as const), file] as const;
-  execFileSync(process.execPath, ["-e", program], { cwd: tmpdir(), stdio: [...stdio] });
+  execFileSync(process.execPath, ["-e", program], { cwd: tmpdir(), stdio: ["ignore", "ignore", "inherit", file] });
   const { body = "" } = await (await handlerOf({ file: download }))(event);
   expect(Buffer.from(body, "base64").subarray(0, 5).toString()).toBe("%PDF-");
   expect(readFileSync(written, "utf8")).toBe(body);
@@ -182,6 +184,7 @@ test("no bundle wraps zod in a function, because a wrapped zod loads slower", as
   await sharedBundles();
   const { outputs } = JSON.parse(readFileSync(join(shared, "meta.json"), "utf8"));
   const bundles = Object.entries<{ inputs: Record<string, { bytesInOutput: number }> }>(outputs);
+  // This module only re-exports other modules. It has bytes in a bundle only if esbuild wraps it in a function.
   const wrapped = bundles.filter(
     ([, { inputs }]) => (inputs["node_modules/zod/v4/classic/external.js"]?.bytesInOutput ?? 0) > 0,
   );
@@ -199,7 +202,7 @@ test("an unused schema is not in a Lambda's bundle, and a used one is", async ()
   });
 });
 
-test("of several routes, only those that take names from outside carry the list of public suffixes", async () => {
+test("of several routes, only those that need the public suffix of a name carry the list of public suffixes", async () => {
   const routes =
     "domains/add domains/list domains/get dns-records/add dns-records/import mailboxes/add forwarding/add " +
     "forwarding/activate auth/invitations/list limits/get workspaces/delete " +

@@ -63,8 +63,8 @@ export class Template {
 
 /**
  * Synthesizes the stacks with `specs` for real, with cdk-nag, over bundles of one line. Returns the template of the
- * main stack, the templates of all stacks by name, and the templates of nested stacks. `plant` adds resources to the
- * main stack that a check must find.
+ * main stack, the templates of all stacks by name, and the templates of nested stacks. `plant` gets the main stack
+ * before the synthesis, to add a resource with a fault or to read the stack.
  */
 export function synthesizeAll(
   specs: readonly LambdaSpec[],

@@ -32,10 +32,10 @@ async function synthesis(place: string, specs: "in order" | "in reverse"): Promi
   const bundles = join(folder, place, "bundles");
   const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer, secretRotator, web];
   await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets });
+  // Each place has other times of the files, as after a fresh checkout.
   for (const name of names) utimesSync(join(bundles, name, "index.js"), 0, place.length);
   const app = createApp(join(folder, place, "out"));
-  const { issuers, ...rest } = example;
-  const config = readConfig(() => undefined, {}, { ...rest, routeThrottles: {}, issuers });
+  const config = readConfig(() => undefined, {}, { ...example, routeThrottles: {} });
   addStack(app, { lambdas: wanted(lambdas), workers: wanted(workers) }, bundles, config);
   app.synth();
   const files = readdirSync(join(folder, place, "out")).filter((name) => /\.(?:template|assets)\.json$/.test(name));

@@ -119,7 +119,7 @@ describe("logging in", () => {
     expect(existsSync(configFile()) ? readFileSync(configFile(), "utf8") : "").not.toContain("secret-token");
   });
 
-  test("HOSTED_MAIL_TOKEN wins over the stored token, and a stored token goes to no other address", async () => {
+  test("stores a token that HOSTED_MAIL_TOKEN overrides, and that is sent to no other address", async () => {
     const input = account.owner.token;
     await hostedMail(["login", "--token-stdin", "--base-url", product.base], { input, env });
     const other = newUser();
@@ -319,8 +319,7 @@ describe("imports", () => {
     await client.domains.add({ account_id: account.id, workspace_id, name: domain });
   });
 
-  const csv = (...rows: string[]) =>
-    ["E-Mail,First name,Last name,Team", ...rows].join("\n").replace("E-Mail", "Email");
+  const csv = (...rows: string[]) => ["Email,First name,Last name,Team", ...rows].join("\n");
 
   test(
     "mailboxes of a file, 100 in a request, and writes the failed rows with the reasons",
@@ -519,6 +518,7 @@ test("audit tail goes on after a failure of the server, and prints every entry o
   const tail = await hostedMail(["audit", "tail", "--interval", "0.01", "--account", "a", "--jsonl"], { env });
   expect(tail).toMatchObject({ code: 3, stdout: `${JSON.stringify(entry)}\n` });
   expect(lines(tail.stderr)[0]).toMatch(/^hosted-mail: internal_error.* The command tries again in 1 seconds\.$/);
+  // After an entry, the command asks again for the last minute before the entry, because an older entry can appear late.
   expect(asked.map(({ searchParams }) => searchParams.get("since"))).toEqual([
     null,
     "1970-01-01T00:00:00.000Z",

@@ -104,9 +104,9 @@ describe("the package", () => {
       await client.workspaces.add({ account_id, nmae: "Sales" });
       // @ts-expect-error -- there is no such function
       await client.workspaces.rename({ account_id });
-      // @ts-expect-error -- a workspace has none
+      // @ts-expect-error -- a workspace has no such member
       data.primary_email;
-      // @ts-expect-error -- one of a few
+      // @ts-expect-error -- there is no such type of record
       await client.dns_records.add({ account_id, domain: "d", name: "@", type: "SPF", value: "v" });
       // @ts-expect-error -- there is no such event
       if (event.type === "tag.renamed") event.id;

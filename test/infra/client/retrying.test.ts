@@ -113,7 +113,10 @@ test("no wait is longer than the longest wait, with and without Retry-After", as
 
 test("a 409 to the first try is returned at once", async () => {
   let times = 0;
-  const send = async () => ({ response: new Response("{}", { status: (times += 1) > 0 ? 409 : 200 }) });
+  const send = async () => {
+    times += 1;
+    return { response: new Response("{}", { status: 409 }) };
+  };
   await retrying(send, { retries: 2, longestWaitMs: 1000, isSafeToRepeat: true, signal: undefined });
   expect(times).toBe(1);
 });

@@ -46,17 +46,17 @@ test("a changed body, id, time or signature is refused", async () => {
   }
 });
 
-test.each([-301, 301, Number.NaN])(
-  "a time that is off by %d seconds is refused, unless more is tolerated",
-  async (seconds) => {
-    const at = new Date(Date.now() + (Number.isNaN(seconds) ? 0 : seconds * 1000));
-    const headers = sign([current], "msg_1", at, body);
-    if (Number.isNaN(seconds)) headers["webhook-timestamp"] = "now";
-    await expect(webhooks.verify(body, headers, current)).rejects.toMatchObject(refused);
-    if (!Number.isNaN(seconds))
-      expect(await webhooks.verify(body, headers, current, { toleranceSeconds: 400 })).toEqual(event);
-  },
-);
+test.each([-301, 301])("a time that is off by %d seconds is refused, unless more is tolerated", async (seconds) => {
+  const headers = sign([current], "msg_1", new Date(Date.now() + seconds * 1000), body);
+  await expect(webhooks.verify(body, headers, current)).rejects.toMatchObject(refused);
+  expect(await webhooks.verify(body, headers, current, { toleranceSeconds: 400 })).toEqual(event);
+});
+
+test("a time that is not a number is refused", async () => {
+  const headers = { ...sign([current], "msg_1", new Date(), body), "webhook-timestamp": "now" };
+  const message = expect.stringContaining("time is not a number");
+  await expect(webhooks.verify(body, headers, current)).rejects.toMatchObject({ ...refused, message });
+});
 
 test("a secret with a wrong form throws a TypeError", async () => {
   const headers = sign([current], "msg_1", new Date(), body);

@@ -11,7 +11,7 @@ import { problemCodes } from "../../../shared/core/errors.ts";
 
 const configOf = (settings: Record<string, unknown>) => readConfig(() => undefined, {}, settings);
 
-test("a stage with all settings has every feature", () => {
+test("the example stage has every feature except the invitation page", () => {
   const off = featureTable.filter(({ isOn }) => !isOn(configOf(example))).map(({ name }) => name);
   // The example has no sign-in for the page of an invitation.
   expect(off).toEqual(["invitation page"]);

@@ -68,14 +68,15 @@ async function callsIn(blocks: readonly string[]): Promise<string[][]> {
 
 type Call = { method: string; url: URL; body: unknown };
 
-const withoutValue = /^-(?:[sSifN]+)$|^--(?:fail|silent|no-buffer)$/;
+/** The options of curl that take no value. */
+const optionsWithoutValue = /^-(?:[sSifN]+)$|^--(?:fail|silent|no-buffer)$/;
 
 /** The request that curl would send with these words. Throws for an option that this function does not know. */
 function callOf(words: readonly string[]): Call {
   let [method, address, data]: (string | undefined)[] = [];
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? "";
-    if (withoutValue.test(word)) continue;
+    if (optionsWithoutValue.test(word)) continue;
     if (/^https?:/.test(word)) address = word;
     else if (/^-[sS]*X$/.test(word)) method = words[++index];
     else if (word === "-d" || word === "--json") data = words[++index];

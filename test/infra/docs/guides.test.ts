@@ -29,12 +29,12 @@ const [, readme = ""] = /## Make your first calls\n\n```sh\n([^]*?)```/.exec(rea
 /** The code blocks of a document. Blocks that follow one another are tabs, and are in one group. */
 function tabsOf(file: string): Tokens.Code[][] {
   const groups: Tokens.Code[][] = [];
-  let isNext = false;
+  let isAfterCode = false;
   for (const token of marked.lexer(read(file))) {
     if (token.type === "space") continue;
-    if (token.type === "code" && isNext) groups.at(-1)?.push(token as Tokens.Code);
+    if (token.type === "code" && isAfterCode) groups.at(-1)?.push(token as Tokens.Code);
     else if (token.type === "code") groups.push([token as Tokens.Code]);
-    isNext = token.type === "code";
+    isAfterCode = token.type === "code";
   }
   return groups;
 }
@@ -64,6 +64,7 @@ afterAll(async () => {
 
 /** Runs a program of the shell, as a reader with a token and the command does. Returns the output. */
 async function typed(program: string): Promise<string> {
+  // The address and the token of the local product take the place of those in the program.
   const own = program.replaceAll(/^(?:BASE_URL|TOKEN|ACCOUNT_ID)=.*$/gm, "");
   const command = `hosted-mail() { node ${root}/dist/cli/hosted-mail.cjs "$@"; }`;
   const env = {
@@ -120,7 +121,8 @@ test("the guide for a move moves domains, mailboxes and forwarding", async () =>
   ]);
 }, 180_000);
 
-test("the guide for agents makes a token that can read by MCP and can change nothing", async () => {
+test("the guide for agents makes a token that can read by MCP and cannot add a workspace", async () => {
+  // The guide sets TOKEN to the agent's token, but `typed` removes this line.
   await typed(typedIn("docs/guide-agents.md").replaceAll("$TOKEN", "$(node -p 'require(\"./agent.json\").token')"));
   const { token } = JSON.parse(await readFile(join(folder, "agent.json"), "utf8"));
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

@@ -86,10 +86,10 @@ test("every link and every anchor inside the site leads somewhere", () => {
 
 test("every page follows the content security policy, has one main heading, and has each id once", () => {
   const wrong = [...sitePages].flatMap(([path, html]) => {
-    const inline = html.replaceAll(/<script src="\/docs\/[a-z-]+\.js" type="module"><\/script>/g, "");
+    const withoutScripts = html.replaceAll(/<script src="\/docs\/[a-z-]+\.js" type="module"><\/script>/g, "");
     const ids: string[] = html.match(/(?<= id=")[^"]+/g) ?? [];
     return [
-      ...(/<script|<style|\sstyle=|\son\w+=|<img/.test(inline) ? [`${path} has something inline`] : []),
+      ...(/<script|<style|\sstyle=|\son\w+=|<img/.test(withoutScripts) ? [`${path} has something inline`] : []),
       ...(html.match(/<h1/g)?.length === 1 ? [] : [`${path} does not have exactly one main heading`]),
       ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${path} has #${id} twice`),
     ];
@@ -171,7 +171,8 @@ test.each(documents)("links in %s lead to files and headings of the project", (f
   expect(lost.map(({ href }) => href)).toEqual([]);
 });
 
-const check: Record<string, (code: string) => unknown> = {
+/** For each language, a function that throws if a text is not valid code in the language. */
+const parse: Record<string, (code: string) => unknown> = {
   json: (code) => JSON.parse(code),
   sh: (code) => execFileSync("bash", ["-n"], { input: code, stdio: ["pipe", "ignore", "pipe"] }),
   js: (code) => transformSync(code, { loader: "js" }),
@@ -188,11 +189,11 @@ test.each(documents)("the code in %s parses in its language", (file) => {
   const blocks = tokensOf(read(file)).filter((token): token is Tokens.Code => token.type === "code");
   for (const { lang, text } of blocks) {
     const filledIn = text.replaceAll(/<[a-z][a-z -]*>/gi, "PLACEHOLDER");
-    expect(() => check[lang ?? ""]?.(filledIn), text).not.toThrow();
+    expect(() => parse[lang ?? ""]?.(filledIn), text).not.toThrow();
   }
 });
 
-describe("the Markdown of a document", () => {
+describe("in the Markdown of a document,", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
   test("a cell of a table has the head of its column, which a phone shows before the cell", () => {
@@ -238,7 +239,7 @@ describe("the Markdown of a document", () => {
     );
   });
 
-  test("a heading is named only by its text, and its anchor by the heading", () => {
+  test("a heading has only its text as its accessible name, and its anchor is labelled with this text", () => {
     expect(rendered("## What `x` is")).toContain(
       '<h2 id="what-x-is">What <code>x</code> is</h2><a class="anchor" href="#what-x-is" aria-label="Link to: What x is">',
     );
@@ -267,7 +268,7 @@ describe("the Markdown of a document", () => {
     expect(() => rendered("![x](https://example.com/x.svg)")).toThrow("shows");
   });
 
-  test("has sections that begin at the headings", () => {
+  test("sections begin at the headings", () => {
     expect(sectionsOf(rendered("# A\n\nOne.\n\n## `b` c\n\nTwo.\n\n### D\n\nThree."))).toEqual([
       { id: "", heading: "", text: "A One." },
       { id: "b-c", heading: "b c", text: "Two." },

@@ -7,7 +7,8 @@ import { docsAssets } from "../../../infra/docs-pages/site.ts";
 import { bestResults, type SearchResult, indexOptions, termOf } from "../../../infra/docs/site/terms.ts";
 
 const asset = (await docsAssets()).find(({ to }) => to === "docs/search.json");
-const text = asset && "content" in asset ? asset.content : asset ? readFileSync(asset.from, "utf8") : "";
+if (!asset) throw new Error("The site has no docs/search.json");
+const text = "content" in asset ? asset.content : readFileSync(asset.from, "utf8");
 const index = MiniSearch.loadJSON<SearchResult>(text, indexOptions);
 
 /** Questions as people type them, with the page that answers each. */

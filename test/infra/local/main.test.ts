@@ -64,7 +64,7 @@ test("the API accepts a minted token as the user that the token names", async ()
   expect(await (await get(`${baseUrl}/v1/public/me`, token)).json()).toMatchObject({ email: "new@example.com" });
 });
 
-test("data, keys and service account tokens outlive a restart; only their owner can read the secrets", async () => {
+test("data, keys and tokens outlive a restart, and only the owner of a file with secrets can read the file", async () => {
   const dataDir = newFolder();
   const workspaces = (product: Product, init: RequestInit = {}): Promise<Response> =>
     fetch(`${product.baseUrl}/v1/public/accounts/11111111-1111-4111-8111-111111111111/workspaces`, {

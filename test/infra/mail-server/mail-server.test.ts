@@ -92,7 +92,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   const expectMail = async (mailbox: Mailbox, subject: string): Promise<void> =>
     expect(await post.subjects(mailbox, subject)).toContain(subject);
 
-  /** The code with which a letter or a login is refused. 0 if it is accepted. */
+  /** The code with which a letter or a login is refused: 0 if it is accepted, -1 for an error without a code. */
   const refusal = (work: () => Promise<unknown>): Promise<number> =>
     work().then(
       () => 0,
@@ -234,9 +234,9 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
 
     test("leaves from the address of a dedicated IP, with the name of this IP in EHLO, while the domain is assigned to it", async () => {
       const { name } = await active(account);
-      const own = await newMailbox("own", {}, name);
+      const ivy = await newMailbox("ivy", {}, name);
       await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
-      await post.submit(own, letter("carol@example.org", "from the dedicated IP", own.user));
+      await post.submit(ivy, letter("carol@example.org", "from the dedicated IP", ivy.user));
       await post.submit(ada, letter("carol@example.org", "from the shared address", ada.user));
       const [dedicated, shared] = [await arrived("from the dedicated IP"), await arrived("from the shared address")];
       expect([dedicated.source, dedicated.helo]).toEqual(["127.0.0.2", "out11.example.test"]);

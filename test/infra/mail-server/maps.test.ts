@@ -20,10 +20,10 @@ beforeAll(async () => {
 afterAll(() => mailRoutes.stop());
 
 /** A table for Postfix, of a new adapter that has kept no answers. */
-const table = (name: string): Table =>
-  tablesOf(openApi({ api: mailRoutes.base, mail_key: process.env["MAIL_SECRET"] ?? "" }), ["srs.example.test"])[
-    name
-  ] as Table;
+function table(name: string): Table {
+  const api = openApi({ api: mailRoutes.base, mail_key: process.env["MAIL_SECRET"] ?? "" });
+  return tablesOf(api, ["srs.example.test"])[name] as Table;
+}
 
 /**
  * Makes a domain with one mailbox, in the account `of` or else in a new account. `user` is Dovecot's name of the
@@ -140,6 +140,7 @@ describe("the way of queued mail", () => {
     const { account, address, name, id } = await place("ada");
     const senders = [address, `sales@${name}`];
     await send(account, "POST", at(id, "/aliases"), { alias: "*" });
+    /** The answers for both senders. `true` stands for `NoAnswer`, which makes Postfix hold the mail. */
     const seen = async () =>
       Promise.all(senders.map((from) => service(from).catch((error: unknown) => error instanceof NoAnswer)));
     const held = [true, true];

@@ -69,7 +69,7 @@ test.each(named)("%s documents the answers that the core gives", (_, route) => {
   else expect(responses["401"]?.headers).toHaveProperty("WWW-Authenticate");
 });
 
-test("Idempotency-Replayed is documented for a route if some of its answers have no secret", () => {
+test("Idempotency-Replayed is documented for a POST, unless every answer of the POST has a secret", () => {
   const mayRepeat = (name: string): boolean => {
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`${name} is gone`);
@@ -150,7 +150,7 @@ test("the API understands every value that matches the documented pattern of If-
   for (const field of ['"a', "a", '"a" "b"', "", "*, *"]) expect(field).not.toMatch(new RegExp(schema.pattern));
 });
 
-test("any X-Request-Id is accepted, and treated as the document says", () => {
+test("the document accepts any X-Request-Id, and says that values of another form are replaced", () => {
   for (const [, route] of named) {
     const field = operationOf(route.http).parameters?.find(({ name }) => name === "X-Request-Id");
     expect(Object.keys(field?.schema ?? {}).toSorted()).toEqual(["description", "type"]);

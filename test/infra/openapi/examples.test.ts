@@ -92,6 +92,7 @@ test("no example has an address of a machine, a random name, or a secret that lo
   }
   const secrets = text.match(/"(?:\w*(?:secret|password|token|auth_code|setup_key))":"[^"]+"/g) ?? [];
   expect(secrets.length).toBeGreaterThan(5);
+  // The second word is "This is an example" in base64.
   for (const secret of secrets) expect(secret).toMatch(/example|VGhpcyBpcyBhbiBleGFtcGxl/i);
 });
 

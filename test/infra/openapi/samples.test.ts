@@ -6,7 +6,7 @@ import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
 import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { exampleOf, operationIds } from "../../../infra/openapi/examples.ts";
-import { samplesOf, type Sample } from "../../../infra/openapi/samples.ts";
+import { samplesOf, shellQuoted, type Sample } from "../../../infra/openapi/samples.ts";
 import { request } from "../../support/request.ts";
 import {
   HostedMail,
@@ -134,7 +134,6 @@ describe("a sample", () => {
 
   test("quotes characters that a shell would change", () => {
     const text = `it's "$HOME" \`ls\` \\ !1`;
-    const quoted = `'${text.replaceAll("'", String.raw`'\''`)}'`;
-    expect(execFileSync("sh", ["-c", `printf %s ${quoted}`], { encoding: "utf8" })).toBe(text);
+    expect(execFileSync("sh", ["-c", `printf %s ${shellQuoted(text)}`], { encoding: "utf8" })).toBe(text);
   });
 });

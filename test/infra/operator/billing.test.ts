@@ -31,10 +31,11 @@ async function invoiceOf(account: Account) {
   return (await billing(account, "GET", `invoices/${body.items[0].id}`)).body;
 }
 
-const dear = { per_mailbox: { minimum: 9_900, mailbox: 300, dedicatedIp: 2_500, sentMails: 0 } };
+/** Prices far above those of the stage `example`. */
+const highPrices = { per_mailbox: { minimum: 9_900, mailbox: 300, dedicatedIp: 2_500, sentMails: 0 } };
 
 test("--stage bills with the prices and the VAT of the stage, even if the environment has others", async () => {
-  vi.stubEnv("PLAN_PRICES", JSON.stringify([{ from: "2026-01-01", plans: dear }]));
+  vi.stubEnv("PLAN_PRICES", JSON.stringify([{ from: "2026-01-01", plans: highPrices }]));
   const account = await oldAccount();
   const run = await operator("billing", "run", "--account", account.id, "--stage", "example");
   expect(run).toMatchObject({ code: 0, err: "", out: expect.stringContaining("of the stage example") });

@@ -42,8 +42,9 @@ const healthy: Record<string, Answer> = {
 const keys = { keys: [{ kty: "RSA" }] };
 
 /**
- * Starts fake services of AWS on 127.0.0.1 and runs the doctor. `others` has answers in place of the healthy ones,
- * `web` has answers by HTTPS, by their path. Returns the result of the doctor, and the requests that it sent.
+ * Starts fake services of AWS on 127.0.0.1 and runs the doctor. `others` has answers in place of the healthy ones.
+ * `web` has the JSON of answers by HTTPS, by their path: undefined for a 404. Returns the result of the doctor, its
+ * requests to AWS, and `lineOf`, which finds the line of a check in the output.
  */
 async function examined(others: Record<string, Answer | Fault> = {}, web: Record<string, unknown> = {}) {
   const { "/": root, ...paths } = healthy;
@@ -55,7 +56,10 @@ async function examined(others: Record<string, Answer | Fault> = {}, web: Record
   let asked = "";
   const { url, recorded } = await startLoopback(
     (request) => healthy[keyOf(request)] ?? root ?? amzRefusal({ status: 500, type: "Unknown" }),
-    () => others[(asked = keyOf(recorded.at(-1) as Recorded))],
+    () => {
+      asked = keyOf(recorded.at(-1) as Recorded);
+      return others[asked];
+    },
   );
   vi.stubEnv("AWS_ENDPOINT_URL", url);
   for (const name of Object.keys(process.env)) if (name.startsWith("AWS_ENDPOINT_URL_")) vi.stubEnv(name, undefined);
@@ -69,6 +73,7 @@ async function examined(others: Record<string, Answer | Fault> = {}, web: Record
   const result = await doctor("example", { fetch: get, timeoutMs });
   expect(asked).not.toBe("");
   const lines = result.out.split("\n");
+  // A line begins with the state, which takes nine characters.
   return {
     ...result,
     recorded,

@@ -46,7 +46,9 @@ async function accountIn(table: Table): Promise<string> {
 
 test("a replay publishes the changes of an account in a span of time, oldest first, to the local log and queue", async () => {
   const [table, folder] = [await localTable(), newFolder()];
-  const [account] = [await accountIn(table), await accountIn(table)];
+  const account = await accountIn(table);
+  // The replay leaves out the changes of this second account.
+  await accountIn(table);
   await recordPoison(table, account, new Date("2026-03-02T01:00:00Z"));
   const span = ["--since", "2026-03-01T00:00:00Z", "--until", "2026-03-03"];
   const args = ["events", "replay", ...span, "--account", account, "--json"];

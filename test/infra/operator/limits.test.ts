@@ -20,7 +20,7 @@ const limitsOf = (own: Record<string, { perMinute: number; burst: number }>) =>
     return { class: name, per_minute: perMinute, burst, own: name in own };
   });
 
-test("an account has the limits of the classes, except for classes with a limit of its own, until that is cleared", async () => {
+test("an account has the limits of the classes, except for classes with a limit of its own, until this own limit is cleared", async () => {
   const { id: account } = await newAccount();
   expect(await run("show", { account })).toEqual({ account_id: account, limits: limitsOf({}) });
   const [search, outbound] = [

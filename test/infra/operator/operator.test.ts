@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import { startEngine } from "../../../infra/local/table/engine.ts";
+import type { CommandResult } from "../../../infra/operator/operate.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
@@ -54,18 +55,10 @@ test("the command adds and removes owners, but not the last owner, and adds and 
 
 test("a credit pays the account's debts at once, also if it is repeated after a crash, and the account is active again", async () => {
   const account = await newAccount();
-  const credit = [
-    "billing",
-    "credit",
-    "--account",
-    account.id,
-    "--amount",
-    "20.00",
-    "--id",
-    "bank",
-    "--reason",
-    "Bank",
-  ];
+  const credit = (id: string): Promise<CommandResult> => {
+    const options = ["--account", account.id, "--amount", "20.00", "--id", id, "--reason", "Bank", "--json"];
+    return operator("billing", "credit", ...options);
+  };
   // A refund of 5.00, which the account then owes.
   const event = {
     id: "evt_1",
@@ -80,7 +73,7 @@ test("a credit pays the account's debts at once, also if it is repeated after a 
     handleRefund({ ...event, paymentId: id }, { table: testTable(), now: () => new Date(), log: silent });
   await refunded("pi_1");
   expect(await statusOf()).toBe("past_due");
-  expect(JSON.parse((await operator(...credit, "--json")).out)).toMatchObject({ credited: "20.00", balance: "15.00" });
+  expect(JSON.parse((await credit("bank")).out)).toMatchObject({ credited: "20.00", balance: "15.00" });
   expect(await statusOf()).toBe("active");
   await refunded("pi_2");
   await refunded("pi_3");
@@ -90,7 +83,7 @@ test("a credit pays the account's debts at once, also if it is repeated after a 
   // A process credited the wallet, and died before it paid the debts.
   await withoutPaying(account.id, "later");
   expect(await statusOf()).toBe("past_due");
-  const repeat = await operator(...credit.with(7, "later"), "--json");
+  const repeat = await credit("later");
   expect(JSON.parse(repeat.out)).toMatchObject({ credited: "already", balance: "15.00" });
   expect(await statusOf()).toBe("active");
 });

@@ -236,8 +236,8 @@ test("a restore leaves the grants of super admins as they are: in force for supe
   expect(await Promise.all([before, since].map(({ token }) => isSuperAdmin(token)))).toEqual([false, true]);
   const listed = await listAssignments(table, account.id, true, new Date());
   const superAdmins = listed.filter(({ kind }) => kind === "super_admin");
-  const isRevoked = superAdmins.map(({ subject_id, revoked_at }) => [subject_id, revoked_at !== undefined]);
-  expect(new Map(isRevoked as [string, boolean][])).toEqual(
+  const isRevoked = superAdmins.map((one): [string, boolean] => [one.subject_id, one.revoked_at !== undefined]);
+  expect(new Map(isRevoked)).toEqual(
     new Map([
       [before.id, true],
       [since.id, false],
@@ -245,7 +245,7 @@ test("a restore leaves the grants of super admins as they are: in force for supe
   );
 });
 
-test("a restore changes nothing if another account now holds a name, or if a domain was registered after the time", async () => {
+test("a restore changes nothing if another account now holds a name, or if a domain was registered after the restored time", async () => {
   const scene = await furnished();
   const rival = await newAccount();
   const [name = ""] = scene.domains;

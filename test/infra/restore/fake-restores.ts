@@ -16,7 +16,8 @@ import { TableClient } from "../../../shared/table/client.ts";
 import { openTable, type Table } from "../../../shared/table/table.ts";
 import { listen } from "../../support/listen.ts";
 
-type Row = Record<string, AttributeValue>;
+/** A row of the table, as DynamoDB writes it. */
+export type Row = Record<string, AttributeValue>;
 
 type Options = {
   /** Returns the row that is restored in place of a row. If undefined, the restore loses the row. */

@@ -9,7 +9,7 @@ import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { planWallet } from "../../../shared/wallet/wallet.ts";
-import { scene } from "./fake-restores.ts";
+import { scene, type Row } from "./fake-restores.ts";
 
 const tidyUps: (() => Promise<void>)[] = [];
 
@@ -78,7 +78,6 @@ test("a rehearsal restores the latest state to a scratch table, finds no differe
   expect(said.at(-1)).toBe(`Deleted ${scratch}.`);
 });
 
-type Row = Parameters<NonNullable<NonNullable<Parameters<typeof scene>[0]>["restored"]>>[0];
 const isA = (prefix: string, { SK }: Row): boolean => SK?.S?.startsWith(prefix) === true;
 
 test.each<[string, (row: Row) => Row | undefined, RegExp]>([

@@ -38,7 +38,7 @@ export async function recovered(accountId: string) {
 }
 
 const sorted = (items: readonly Item[]): Item[] =>
-  items.toSorted((a, b) => Number(`${a.PK}/${a.SK}` > `${b.PK}/${b.SK}`) - 0.5);
+  items.toSorted((a, b) => (`${a.PK}/${a.SK}` < `${b.PK}/${b.SK}` ? -1 : 1));
 
 /** The items that a restore brings back: the resources of the account, and the holders of its names and tokens. */
 export async function resourcesOf(accountId: string): Promise<Record<string, unknown>[]> {
@@ -91,7 +91,8 @@ export async function furnished(owner: User = newUser()): Promise<Scene> {
   ids["credential"] = await made(account, "credentials", { name: "Relay", generate: true });
   await made(account, `mailboxes/${ids["mailbox0"]}/app-passwords`, { name: "Phone", protocols: ["imap"] });
   ids["suppression"] = await made(account, "suppressions", { email: "never@elsewhere.example" });
-  await made(account, "auth/invitations", { email: "eve@elsewhere.example", role_key: "viewer" }).catch(() => "");
+  const invited = `eve-${randomUUID()}@elsewhere.example`;
+  await made(account, "auth/invitations", { email: invited, roles: [{ role_key: "viewer" }] });
   await made(account, "auth/roles", { key: "support", name: "Support", capability_keys: ["mailbox.view"] });
   return { account, domains, member, program, made: ids };
 }

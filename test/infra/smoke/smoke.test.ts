@@ -46,15 +46,13 @@ async function inventory({ id, owner }: Account): Promise<Record<string, number>
     "dedicated-ips",
     "tags",
     "webhooks",
-  ];
-  const counts: Record<string, number> = {};
-  for (const list of [
-    ...lists,
     "auth/groups",
     "auth/service-accounts",
     "auth/authorizations",
     "auth/role-assignments",
-  ]) {
+  ];
+  const counts: Record<string, number> = {};
+  for (const list of lists) {
     const { status, body } = await request("GET", `/v1/public/accounts/${id}/${list}`, { token: owner.token });
     if (status !== 200) throw new Error(`The list of ${list} answered ${status}: ${JSON.stringify(body)}`);
     const rows = (Array.isArray(body) ? body : body.items) as { revoked_at?: string | null }[];
@@ -66,8 +64,8 @@ async function inventory({ id, owner }: Account): Promise<Record<string, number>
 const auditTotal = async ({ id, owner }: Account): Promise<number> =>
   (await request("GET", `/v1/public/accounts/${id}/audit-log`, { token: owner.token })).body.total;
 
-/** Starts a proxy that passes requests on, but loses the first answer to a request that matches `isIt`. */
-async function startLosing(base: string, isIt: RegExp) {
+/** Starts a proxy that passes requests on, but loses the first answer to a request that matches `pattern`. */
+async function startLosing(base: string, pattern: RegExp) {
   let lost = 0;
   const handOn = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { method = "", url = "", headers } = incoming;
@@ -79,7 +77,7 @@ async function startLosing(base: string, isIt: RegExp) {
       ...(body.length > 0 ? { body } : {}),
     });
     const text = await answer.text();
-    if (lost === 0 && isIt.test(`${method} ${url}`)) {
+    if (lost === 0 && pattern.test(`${method} ${url}`)) {
       lost += 1;
       outgoing.destroy();
       return;

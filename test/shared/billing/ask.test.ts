@@ -30,6 +30,9 @@ const start = Date.parse("2026-03-31T12:00:00.000Z");
 const minutes = 60_000;
 const days = 1_440 * minutes;
 
+/** The id of the top-up to which a checkout token belongs. The token begins with this id, a UUID. */
+const topupIdIn = (checkoutToken: string): string => checkoutToken.slice(0, 36);
+
 /** An account in a table in memory, with an embedded payment provider, and a clock that only the test moves. */
 async function newScene() {
   const store = createMemoryStore();
@@ -93,7 +96,7 @@ async function newScene() {
     sweep: (more?: Partial<AskContext>, early = false) => sweepCheckouts(work(more), { early }),
     page: async (more?: Partial<AskContext>) =>
       (await checkoutResult(accountId, token, more?.table ?? table, () => askingOf(more))).status,
-    topup: () => table.get(topupKey(accountId, token.slice(0, 36)), StoredTopup),
+    topup: () => table.get(topupKey(accountId, topupIdIn(token)), StoredTopup),
     posted: async () => (await readWallet(table, accountId)).posted,
     queued: (queue: Queue = checkoutQueue) => inQueue(queue, store),
     act: (id: string, act: Act) => settleCheckout(openMemoryTable(store), id, act, now()),
@@ -120,7 +123,7 @@ const webhook = ({ accountId, checkoutId, token, table, now }: Scene & { checkou
       id: randomUUID(),
       type: "paid",
       checkoutId,
-      reference: token().slice(0, 36),
+      reference: topupIdIn(token()),
       accountId,
       amount: 1_000,
       currency: "USD",
@@ -153,9 +156,10 @@ test("a payment is credited once, even if the webhook, the worker and the page l
   for (let time = 0; time < 20; time++) {
     const scene = await paidScene();
     scene.clock.ms += 2 * minutes;
-    const comers = [() => webhook(scene), () => scene.sweep(), () => scene.page(), () => scene.sweep({}, true)];
-    const turned = [...comers.slice(time % 4), ...comers.slice(0, time % 4), ...comers];
-    await Promise.all(turned.map((come) => come()));
+    const reports = [() => webhook(scene), () => scene.sweep(), () => scene.page(), () => scene.sweep({}, true)];
+    // All four report twice at the same time. Each round begins with another one of the four.
+    const ordered = [...reports.slice(time % 4), ...reports.slice(0, time % 4), ...reports];
+    await Promise.all(ordered.map((report) => report()));
     expect([await scene.posted(), await scene.page()]).toEqual([1_000, "paid"]);
     await scene.sweep({}, true);
     expect(await scene.queued()).toEqual([]);
@@ -262,7 +266,7 @@ test("the worker asks about an open checkout less and less often, until the chec
   expect(await scene.page()).toBe("expired");
 });
 
-test("the worker gives up a checkout without an end after thirty days, and its page still asks the provider", async () => {
+test("after thirty days the worker stops asking about a checkout that stays open, but its page still asks the provider", async () => {
   const scene = await newScene();
   const { hosted_page } = await scene.open();
   await scene.act(hosted_page.id, "decline");

@@ -75,7 +75,7 @@ test("two plans in one month have lines of their own, each with its days and its
   ]);
 });
 
-test("the minimum is for all days of a plan together if the VAT changes; a missing part has the VAT of the last day", () => {
+test("if the VAT changes during a month, the plan still has one minimum, and the missing part has the VAT of the last day", () => {
   const [german, irish] = [
     { treatment: "oss", country: "DE", rate: 1_900 },
     { treatment: "domestic", country: "IE", rate: 2_300 },
@@ -105,7 +105,7 @@ test("lines are above zero, add up to the total, and reach the minimum", () => {
   );
 });
 
-test("using more never costs less, and a line differs from its exact amount by at most half a cent", () => {
+test("using more never costs less, and the line of dedicated IPs differs from its exact amount by at most half a cent", () => {
   fc.assert(
     fc.property(anyDays, fc.nat(), (days, place) => {
       const more = days.map((day, index) =>

@@ -17,7 +17,7 @@ const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
 afterEach(() => void vi.useRealTimers());
 
-const accrued = async (account: Account, from: Day, to: Day): Promise<number[]> =>
+const chargedIps = async (account: Account, from: Day, to: Day): Promise<number[]> =>
   (await accruals(account, from, to)).map(({ dedicated_ips }) => dedicated_ips);
 
 const accruals = async (account: Account, from: Day, to: Day): Promise<Accrual[]> => {
@@ -38,8 +38,8 @@ test("a managed IP is charged for each day after its first thirty days, which we
   const first = dayOf(new Date((await storedIp(account, id))?.paid_until ?? ""));
   expect(first).toBe(plusDays(today, 30));
   await closeDays(account, plusDays(today, 34));
-  expect(await accrued(account, today, plusDays(today, 29))).toEqual(Array.from({ length: 30 }, () => 0));
-  expect(await accrued(account, first, plusDays(today, 34))).toEqual([1, 1, 1, 1, 1]);
+  expect(await chargedIps(account, today, plusDays(today, 29))).toEqual(Array.from({ length: 30 }, () => 0));
+  expect(await chargedIps(account, first, plusDays(today, 34))).toEqual([1, 1, 1, 1, 1]);
 });
 
 test("an active, degraded or suspended managed IP counts as usage, and a stored number of IPs does not", async () => {
@@ -115,8 +115,8 @@ test("a managed IP counts for the plan from the day on which it is ready, not fr
     "per_mailbox",
     "per_dedicated_ip",
   ]);
-  const never = await readUsage(testTable(), account.id, { from: today, today });
-  expect([today, tomorrow].map(never.hasDedicatedIpOn)).toEqual([false, true]);
+  const usage = await readUsage(testTable(), account.id, { from: today, today });
+  expect([today, tomorrow].map(usage.hasDedicatedIpOn)).toEqual([false, true]);
   expect((await storedIp(account, other.id))?.paid_until).toBeUndefined();
 });
 

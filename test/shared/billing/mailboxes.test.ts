@@ -86,6 +86,7 @@ test("a day counts all mailboxes that were deleted on it, even many pages of the
   expect(await countedUpTo(account, today)).toEqual([811]);
 });
 
+/** The sort keys of the rows that count the account's purged mailboxes. */
 const pastOf = async (account: Account): Promise<string[]> =>
   (await storedOf(account)).map(({ SK }) => SK).filter((key) => key.startsWith("PAST_MAILBOXES#"));
 

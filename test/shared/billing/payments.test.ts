@@ -76,7 +76,7 @@ test("a second payment of a paid checkout is ignored if its amount is different"
   expect([await result(), await posted()]).toEqual(["paid", 1_000]);
 });
 
-test("a payment in another currency is ignored, and so is a report about an unknown checkout", async () => {
+test("a payment in another currency is ignored, and so is a report that an unknown checkout failed", async () => {
   const { pay, posted, events } = await sceneWithCheckout();
   const before = await events();
   expect(await pay({ currency: "EUR" })).toBe("ignored");
@@ -85,7 +85,7 @@ test("a payment in another currency is ignored, and so is a report about an unkn
   expect(await events()).toEqual(before);
 });
 
-test("a paid checkout is credited even if it was never stored", async () => {
+test("a paid checkout is credited even if its top-up was never stored", async () => {
   const { pay, posted } = await sceneWithCheckout();
   expect(await pay({ checkoutId: "another", reference: "lost", amount: 700 })).toBe("credited");
   expect(await posted()).toBe(700);

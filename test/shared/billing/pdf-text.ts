@@ -31,17 +31,18 @@ function charactersOf(map: string): Map<number, string> {
  */
 export function piecesOf(pdf: Buffer): Piece[][] {
   const objects = objectsOf(pdf);
-  const at = (id: string | undefined) => objects.get(id ?? "") ?? { head: "", stream: "" };
+  const objectOf = (id: string | undefined) => objects.get(id ?? "") ?? { head: "", stream: "" };
   const pages = [...objects.values()].filter(({ head }) => head.includes("/Type /Page\n"));
   return pages.map(({ head }) => {
-    const reference = (name: string) => at(new RegExp(`/${name} (\\d+) 0 R`).exec(head)?.[1]);
+    const referenced = (name: string) => objectOf(new RegExp(`/${name} (\\d+) 0 R`).exec(head)?.[1]);
+    const fontNames = referenced("Resources").head.matchAll(/\/(F\d+) (\d+) 0 R/g);
     const fonts = new Map(
-      [...reference("Resources").head.matchAll(/\/(F\d+) (\d+) 0 R/g)].map(([, name = "", id]) => [
-        name,
-        charactersOf(at(/\/ToUnicode (\d+) 0 R/.exec(at(id).head)?.[1]).stream),
-      ]),
+      [...fontNames].map(([, name = "", id]) => {
+        const mapId = /\/ToUnicode (\d+) 0 R/.exec(objectOf(id).head)?.[1];
+        return [name, charactersOf(objectOf(mapId).stream)] as const;
+      }),
     );
-    const drawn = reference("Contents").stream.matchAll(/1 0 0 1 (\S+) (\S+) Tm\n\/(F\d+) \S+ Tf\n(.*?)\nET/gs);
+    const drawn = referenced("Contents").stream.matchAll(/1 0 0 1 (\S+) (\S+) Tm\n\/(F\d+) \S+ Tf\n(.*?)\nET/gs);
     return [...drawn].map(([, x, y, font = "", shown = ""]) => {
       const glyphs = [...shown.matchAll(/<(\w+)>/g)].flatMap(([, hex = ""]) => hex.match(/.{4}/g) ?? []);
       const text = glyphs.map((glyph) => fonts.get(font)?.get(Number.parseInt(glyph, 16)) ?? "").join("");

@@ -165,7 +165,7 @@ test("the event of a plan's end has the first day without a plan", async () => {
   ]);
 });
 
-test("a purchase on the day of an immediate cancellation, after it, is on an invoice for this day", async () => {
+test("a purchase after an immediate cancellation, on the same day, is on an invoice for this day", async () => {
   const { accountId, context, cancel, change, on, topUp, post, runOn, invoices } = await sceneOfMarch();
   const bills = async () =>
     (await invoices()).map((one) => [one.period_start, one.period_end, one.total, one.prepaid]).slice(-2);

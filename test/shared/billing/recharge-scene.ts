@@ -15,7 +15,7 @@ import { log, newScene } from "./scene.ts";
 
 const base = testTable();
 
-/** The table, with the recharge tasks of one account only. The tasks of other tests have other times. */
+/** The shared table, with the recharge tasks of one account only, because other tests queue tasks at other times. */
 const onlyTasksOf = (accountId: string): Table => ({
   ...base,
   between: async (partition, ...range) => {
@@ -73,7 +73,7 @@ export async function newRechargeScene(card: keyof typeof testCards = "works") {
     notices: () => giveBillingNotices(accountId, work),
     sweep: () => sweepRecharges(work),
     settings: () => getAutoRecharge(accountId, context),
-    low: (low_balance_threshold: string) => updateAlerts(accountId, { low_balance_threshold }, context),
+    alertBelow: (low_balance_threshold: string) => updateAlerts(accountId, { low_balance_threshold }, context),
     update: (body: Parameters<typeof updateAutoRecharge>[1]) => updateAutoRecharge(accountId, body, context),
     tell: (event: Parameters<typeof handleProviderEvent>[0]) => handleProviderEvent(event, work),
     balance: async () => money((await scene.wallet()).posted),

@@ -159,7 +159,7 @@ test("switching recharges off and on does not bring the next attempt forward", a
   expect(await scene.settings()).toEqual(before);
 });
 
-test("a recharge that fails while recharges are switched off is tried again in time if they are switched on", async () => {
+test("a recharge that fails while recharges are switched off is tried again on the next day if they are on again", async () => {
   const scene = await newRechargeScene("declined");
   scene.faults.push("before");
   await runLow(scene);
@@ -374,17 +374,17 @@ test("a low balance is reported once, and again only after it was above the thre
 test("a low balance is not reported if a recharge is running, unless the recharge is too small or fails", async () => {
   const told = async (scene: Scene) => (await scene.changes("billing.wallet.low_balance")).length;
   const scene = await newRechargeScene();
-  await scene.low("30.00");
+  await scene.alertBelow("30.00");
   await runLow(scene);
   expect([await scene.balance(), await told(scene)]).toEqual(["40.00", 0]);
   const declined = await newRechargeScene("declined");
-  await declined.low("18.00");
+  await declined.alertBelow("18.00");
   await runLow(declined);
   expect(await told(declined)).toBe(0);
   await declined.watch();
   expect(await told(declined)).toBe(1);
   const short = await newRechargeScene();
-  await short.low("50.00");
+  await short.alertBelow("50.00");
   await short.post(spend(1_500));
   await short.watch();
   expect(await told(short)).toBe(1);

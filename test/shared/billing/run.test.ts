@@ -42,6 +42,7 @@ async function billOf({ invoices, accruals, wallet, account, state }: Scene) {
 
 const last = "2026-03-25";
 
+/** Runs each day up to `last` on the day after it. */
 async function daily(): Promise<Scene> {
   const scene = await sceneOfJanuary();
   for (let day = "2026-01-15"; day <= last; day = plusDays(day, 1)) {

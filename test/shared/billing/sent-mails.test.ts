@@ -55,16 +55,16 @@ async function sceneThatSends({ hasIp = true } = {}) {
     const content = UsageBatch.parse({ batch_id, sent: [entry] });
     return reportUsage({ content, fingerprint: JSON.stringify(content) }, { table, now: context.now });
   };
-  const sound = async () =>
+  const expectSoundLedger = async () =>
     expect(await checkLedger(table, walletOf(accountId), { entries: 1_000 })).toEqual({
       problems: [],
       unsettled: false,
     });
-  return { ...scene, send, sound };
+  return { ...scene, send, expectSoundLedger };
 }
 
 test("sent mail is on the invoice of the month in which it was reported, and the ledger adds up", async () => {
-  const { send, run, on, invoices, wallet, sound, accruals } = await sceneThatSends();
+  const { send, run, on, invoices, wallet, expectSoundLedger, accruals } = await sceneThatSends();
   await send(10_000);
   on("2026-01-31");
   await send(2_500, { on: "2026-01-20" });
@@ -99,11 +99,11 @@ test("sent mail is on the invoice of the month in which it was reported, and the
     [200 + 5_304, "paid"],
   ]);
   expect((await wallet()).posted).toBe(100_000 - 700 - 5_304);
-  await sound();
+  await expectSoundLedger();
 });
 
 test("sent mail is billed once, even if its batch is reported again, and its days are run again", async () => {
-  const { send, run, on, invoices, wallet, sound } = await sceneThatSends();
+  const { send, run, on, invoices, wallet, expectSoundLedger } = await sceneThatSends();
   const batch_id = randomUUID();
   await Promise.all(Array.from({ length: 4 }, () => send(25_000, { batch_id })));
   for (let day = created; day < "2026-02-01"; day = plusDays(day, 1)) {
@@ -115,7 +115,7 @@ test("sent mail is billed once, even if its batch is reported again, and its day
   await Promise.all(Array.from({ length: 8 }, () => run("2026-01-31")));
   expect((await invoices()).map(({ total }) => total)).toEqual([1_000]);
   expect((await wallet()).posted).toBe(99_000);
-  await sound();
+  await expectSoundLedger();
 });
 
 test("sent mail costs nothing on a plan without a price for sent mail", async () => {

@@ -41,7 +41,7 @@ test("an account is past due if its wallet cannot pay an invoice, and active aga
   expect((await transactions()).at(-1)).toMatchObject({ type: "charge", amount: "5.00", balance_after: "0.01" });
 });
 
-test("an account has its missing amount and the day of its suspension, until it pays or the operator suspends it", async () => {
+test("a debt has the missing amount, and the day of the suspension until that day; a payment or the operator's suspension ends the debt", async () => {
   const { account, runOn, operate } = await sceneOwing();
   expect((await account()).debt).toEqual({ missing: 500, currency: "USD", suspends_on: "2026-03-15" });
   await runOn("2026-03-15", "2026-03-14");
@@ -128,7 +128,7 @@ test("a day at whose end the account was active is charged, also if the account 
   expect((await accruals()).at(-1)).toMatchObject({ day: "2026-03-02" });
 });
 
-test("the former statuses of an account are read in the form in which they are stored; without them the present one counts", async () => {
+test("the stored former statuses of an account decide which past days are charged; without them, its present status decides", async () => {
   const { accountId, on, use, operate, run, topUp, accruals } = await sceneOwing();
   await topUp(10_000);
   await use({ mailboxes: 7 });
@@ -154,7 +154,8 @@ test("the former statuses of an account are read in the form in which they are s
 test("the 14 days begin with the oldest debt that is still unpaid", async () => {
   const { accountId, context, on, use, run, topUp, account, state } = await newScene("2026-03-15");
   await use({ mailboxes: 3 });
-  const [refunds, ids] = [[{ id: "re_1", amount: 3_000, isFailed: false }], { id: "evt_1", paymentId: "pi_1" }];
+  const refunds = [{ id: "re_1", amount: 3_000, isFailed: false }];
+  const ids = { id: "evt_1", paymentId: "pi_1" };
   on("2026-03-20");
   await handleRefund({ ...ids, type: "refund", accountId, refunds, currency: "USD" }, { table, now: context.now, log });
   on("2026-04-01");
@@ -174,7 +175,10 @@ test("the 14 days begin with the oldest debt that is still unpaid", async () => 
   }
 });
 
-/** An account whose payments were taken back: 50.00 on 20 January, and 30.00 on 30 January. */
+/**
+ * An account whose payments were taken back: 50.00 on 20 January, and 30.00 on 30 January. `between` runs after the
+ * first one was taken back.
+ */
 async function sceneTakenBack(between?: (accountId: string) => Promise<void>) {
   const scene = await newScene("2026-01-15");
   const { accountId, context, on } = scene;
@@ -192,7 +196,7 @@ async function sceneTakenBack(between?: (accountId: string) => Promise<void>) {
   return scene;
 }
 
-test("a top-up pays the oldest payment that was taken back first, and the 14 days begin with the next one", async () => {
+test("a top-up first pays the oldest payment that was taken back, and the 14 days then begin with the next payment", async () => {
   const { topUp, state, on, run, account } = await sceneTakenBack();
   await topUp(4_000);
   expect(await state()).toMatchObject({ owed: 4_000, due_since: "2026-01-20" });
@@ -211,7 +215,7 @@ test("a top-up pays the oldest payment that was taken back first, and the 14 day
   expect(await state()).toMatchObject({ owed: 0, open: [], owed_parts: [] });
 });
 
-test("a debt that an earlier version stored is one part, and the parts are stored in this form", async () => {
+test("a debt that an earlier version stored without parts counts as one part, and later parts are stored beside it", async () => {
   const { topUp, state, accountId } = await sceneTakenBack((id) =>
     write({ update: stateKey(id), remove: ["owed_parts"] }),
   );
@@ -254,7 +258,7 @@ test("a top-up does not end a suspension by the operator, even if the account al
   expect(await twice.status()).toBe("suspended");
 });
 
-test("the next run makes an account active that is past due without a debt", async () => {
+test("an account that is past due without a debt is active after the next run", async () => {
   const { status, topUp, runOn, accountId } = await sceneOwing();
   await topUp(10_000);
   await setAccountStatus(table, accountId, "past_due", new Date("2026-03-02T00:00:00Z"));

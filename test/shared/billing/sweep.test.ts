@@ -60,7 +60,7 @@ async function newScene(count: number, { isQueued = true } = {}) {
   };
 }
 
-/** The account and the due time of each task in the queue. */
+/** The account and the due time of each task in the queue. Rows with a key that begins with `~` are no tasks. */
 const queueOf = (store: MemoryStore): [account: string, at: string][] =>
   everything(store)
     .filter(({ PK, SK }) => PK.startsWith(`${billingQueue.name}#`) && !SK.startsWith("~"))
@@ -68,6 +68,7 @@ const queueOf = (store: MemoryStore): [account: string, at: string][] =>
     .map(([at = "", id = ""]): [string, string] => [id, at])
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 
+/** Each account with the same value, in the order of `queueOf`. */
 const each = <T>(ids: readonly string[], value: T): [string, T][] =>
   ids.toSorted().map((id): [string, T] => [id, value]);
 

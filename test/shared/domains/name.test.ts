@@ -23,7 +23,7 @@ const spelling = fc.oneof(
   fc.tuple(label, fc.constantFrom("com", "de", "co.uk", "xn--p1ai")).map(([first, end]) => `${first}.${end}`),
 );
 
-test("`readName` returns one spelling of a name, which it reads as itself, or explains the fault", () => {
+test("`readName` returns the one spelling of a name, and reads this spelling unchanged, or it explains the fault", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const read = readName(given);

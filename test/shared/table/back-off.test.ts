@@ -62,5 +62,6 @@ test("a transaction that loses against another process waits longer after each l
   const table = openTable({ send, locks: newLocks() } as never, "t");
   const write = { put: { PK: "p", SK: "s" }, if: { version: 1 } };
   expect(await table.commit(async () => ({ value: "done", writes: [write] }))).toBe("done");
+  // The waits for a transaction that the table is still at work on begin with 10 ms again.
   expect(waited).toEqual([10, 20, 40, 10, 20]);
 });

@@ -22,11 +22,9 @@ const dueAt = async (queue: Queue, at: string) => (await readDue(testTable(), qu
 
 test("a task is found at its due time and not before, with its subject, the earliest first", async () => {
   const queue = newQueue();
-  const [one, other]: TaskSubject[] = [
-    ["account", "domain", "one"],
-    ["account", "domain", "two"],
-  ];
-  await write([dueWrite(queue, one ?? ["x"], late), dueWrite(queue, other ?? ["x"], early)]);
+  const one: TaskSubject = ["account", "domain", "one"];
+  const other: TaskSubject = ["account", "domain", "two"];
+  await write([dueWrite(queue, one, late), dueWrite(queue, other, early)]);
   expect(await dueAt(queue, "2026-02-28T23:59:59.999Z")).toEqual([]);
   expect(await dueAt(queue, early)).toEqual([{ at: early, subject: other }]);
   expect(await dueAt(queue, late)).toEqual([

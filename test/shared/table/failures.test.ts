@@ -22,7 +22,7 @@ test("a table that never answers causes a 503 within the time limit of a Lambda"
   await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
 });
 
-test("a table that closes the connection of the lane and three of the SDK causes a 503 with `retry_after`", async () => {
+test("a table that closes one connection of our own client, and then three of the SDK, causes a 503 with `retry_after`", async () => {
   let tries = 0;
   const table = await tableAt((socket) => {
     tries += 1;

@@ -97,7 +97,7 @@ describe("a page of several lists", () => {
     }
   });
 
-  test("is read again for a change of an earlier page's list only if it also has a source that is not a list", async () => {
+  test("is read again after a change of an earlier page's list only if one of its own sources is not a list", async () => {
     for (const [others, readings] of [
       [[], 1],
       [[{ total: 1, read: async () => ["other"] }], 2],

@@ -35,6 +35,7 @@ const idle = async () => {
 };
 
 const key = (SK: string) => ({ PK: "p", SK });
+/** A write to an item that the transaction has read, at version 1. */
 const byReading = (SK: string): Write => ({ put: { ...key(SK), version: 2 }, if: { version: 1 } });
 
 describe("of two transactions of this process at the same time", () => {
@@ -104,7 +105,7 @@ describe("of two transactions of this process at the same time", () => {
 });
 
 describe("a transaction that loses a race against another process", () => {
-  test("at an item that it has read holds only this item when it tries again", async () => {
+  test("at an item that it has read: it holds only this item when it tries again", async () => {
     const { commit, sent } = slowTable();
     const first = commit(byReading("a"), { put: key("b"), if: "absent" });
     await idle();
@@ -120,7 +121,7 @@ describe("a transaction that loses a race against another process", () => {
     await third;
   });
 
-  test("at another item waits for its turn at this item before it tries again", async () => {
+  test("at another item: it waits for its turn at this item before it tries again", async () => {
     const { commit, sent } = slowTable();
     const counting: Write = { update: key("n"), add: { n: 1 } };
     const holder = commit(byReading("n"));

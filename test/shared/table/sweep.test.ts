@@ -19,9 +19,9 @@ const idle = () => new Promise((done) => setImmediate(done));
 
 /** A queue with these sort keys in its shards, and how the queue was read. */
 function shardsOf(keys: readonly string[][]) {
-  const seen = { limits: [] as unknown[], atOnce: 0, most: 0 };
+  const seen = { ranges: [] as unknown[], atOnce: 0, most: 0 };
   const between: Reader["between"] = async (partition, from, to, options) => {
-    seen.limits.push([from, to, options]);
+    seen.ranges.push([from, to, options]);
     seen.atOnce += 1;
     seen.most = Math.max(seen.most, seen.atOnce);
     await idle();
@@ -85,11 +85,11 @@ test("a task that fails is logged, and the other tasks are run", async () => {
   expect(told).toEqual([["not done", { reason: "Error: no" }]]);
 });
 
-test("due tasks are read from eight shards at a time, at most 5,000 tasks from each shard", async () => {
+test("due tasks are read from eight shards at a time, at first the 5,000 earliest tasks of each shard", async () => {
   const { table, seen } = shardsOf([]);
   expect(await readDue(table, { name: "Q", shards: 20 }, now)).toHaveLength(20);
   expect(seen.most).toBe(8);
-  expect(seen.limits[0]).toEqual(["!", `${now.toISOString()}~`, { limit: 5_000 }]);
+  expect(seen.ranges[0]).toEqual(["!", `${now.toISOString()}~`, { limit: 5_000 }]);
 });
 
 test("if a shard cannot be read, `readDue` throws, because the tasks of the shard would look done", async () => {

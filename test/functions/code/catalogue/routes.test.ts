@@ -43,7 +43,7 @@ test("functions.explain describes a function, and the checker finds no mistake i
   }
 });
 
-test("functions.explain lists the problem of a function's condition on the account", async () => {
+test("functions.explain lists `plan_required` for a function that needs a plan of the account", async () => {
   const { problems } = await valueOf<{ problems: { code: string }[] }>('functions.explain(name="mailboxes.add")');
   expect(problems.map(({ code }) => code)).toContain("plan_required");
 });

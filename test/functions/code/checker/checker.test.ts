@@ -102,7 +102,7 @@ test("the message for an unknown argument names the intended one, and for a miss
   ]);
 });
 
-test("a literal list, dict or None in a variable is checked by the schema, unless a condition mentions the variable", () => {
+test("a small literal list, dict or None in a variable is checked by the schema, unless a condition mentions the variable", () => {
   expect(faultsOf('c = [{"tags": [1]}]\ncontacts.add(list=c)', withContacts)).toHaveLength(1);
   expect(faultsOf('c = {"tags": ["a"], "email": "b"}\ncontacts.add(list=[c])', withContacts)).toEqual([
     "2:20 invalid_argument contacts.add does not take this list[0].tags[0]: Write a number, not a string.",
@@ -243,11 +243,11 @@ test("a member that a result cannot have is reported before anything runs, with 
   ).toEqual([]);
 });
 
-test("the score multiplies by the maximum items of a comprehension, and counts 5 for a call of an outside provider", () => {
-  const get = "contacts.add()";
-  expect(scoreOf(`[${get} for x in [1, 2, 3]]`, withContacts)).toBe(3);
-  expect(scoreOf(`[${get} for x in range(7)]`, withContacts)).toBe(7);
-  expect(scoreOf(`[[${get}, ${get}] for x in range(2) for y in range(3)]`, withContacts)).toBe(12);
+test("a call in a comprehension counts once for each item that the list can have, and a call of an outside provider counts 5", () => {
+  const add = "contacts.add()";
+  expect(scoreOf(`[${add} for x in [1, 2, 3]]`, withContacts)).toBe(3);
+  expect(scoreOf(`[${add} for x in range(7)]`, withContacts)).toBe(7);
+  expect(scoreOf(`[[${add}, ${add}] for x in range(2) for y in range(3)]`, withContacts)).toBe(12);
   expect(scoreOf(`[me.get() for x in accounts.list(page_size=50).items]`)).toBe(52);
   expect(scoreOf("p = accounts.list()\nq = p.items\n[me.get() for x in q]")).toBe(26);
   expect(scoreOf("[me.get() for x in [1, 2, 3][1:]]")).toBe(2);
@@ -334,7 +334,7 @@ describe("a failure that is certain is reported before anything runs:", () => {
   });
 });
 
-describe("a comparison with a value that a member cannot have is reported with the possible values:", () => {
+describe("the values that a member can have", () => {
   const account = `account_id="${id}"`;
   const list = `ds = domains.list(${account}).items\n`;
   const values =
@@ -348,11 +348,11 @@ describe("a comparison with a value that a member cannot have is reported with t
     ['[d for i, d in enumerate(sorted(ds, key="name")) if d.status == "actve"]', 'Did you mean "active"?'],
     ['x = "a" if ds[0].status == "actve" else "b"', 'Did you mean "active"?'],
     ['"actve" in [d.status for d in ds]', 'Did you mean "active"?'],
-  ])("%s", (line, fault) => {
+  ])("are in the report of a comparison with another value: %s", (line, fault) => {
     expect(faultsOf(list + line)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test("a filter argument is checked by its schema, as over REST", () => {
+  test("are checked in a filter argument by the schema, as over REST", () => {
     expect(faultsOf(`domains.list(${account}, status="verified")`)).toEqual([
       expect.stringContaining(
         "invalid_argument domains.list does not take this status: Write one of pending_registration",
@@ -367,7 +367,7 @@ describe("a comparison with a value that a member cannot have is reported with t
     "[d for d in ds if d.status != None]",
     "[d for d in ds if d.status == ds[0].name]",
     '[d for d in ds if d.registration == None or d.redirect_url == "x"]',
-  ])("nothing is reported for %s", (line) => {
+  ])("are not reported for %s", (line) => {
     expect(faultsOf(list + line)).toEqual([]);
   });
 });
@@ -397,14 +397,14 @@ describe("an access that the program tests first is not checked before the run:"
   ])("%s", (program) => {
     expect(faultsOf(program)).toEqual([]);
   });
+});
 
-  test("an access that the program does not test is still checked", () => {
-    expect(faultsOf('x = {"name": 1}\n"b" in x and x.nmae')).toEqual([]);
-    expect(faultsOf('x = {"name": 1}\ny = {"b": 1}\n"b" in y and x.nmae')).toEqual([
-      expect.stringContaining("x has no member nmae. Did you mean name?"),
-    ]);
-    expect(faultsOf('[p.nmae for p in [{"name": "a"}] if 1 == 1]')).toHaveLength(1);
-  });
+test("a test of a variable ends the check of every access to this variable, and of no other access", () => {
+  expect(faultsOf('x = {"name": 1}\n"b" in x and x.nmae')).toEqual([]);
+  expect(faultsOf('x = {"name": 1}\ny = {"b": 1}\n"b" in y and x.nmae')).toEqual([
+    expect.stringContaining("x has no member nmae. Did you mean name?"),
+  ]);
+  expect(faultsOf('[p.nmae for p in [{"name": "a"}] if 1 == 1]')).toHaveLength(1);
 });
 
 describe("a value that the program computes is not checked before the run:", () => {
@@ -422,7 +422,7 @@ describe("a value that the program computes is not checked before the run:", () 
   });
 });
 
-test("the score uses a range or page size that is a literal or a variable, or else its maximum", () => {
+test("the score uses the value of a range or page size that is a literal or a variable, and otherwise the maximum", () => {
   expect(scoreOf("n = 7\n[me.get() for x in range(n)]")).toBe(7);
   expect(scoreOf("n = 50\naccounts.list(page_size=n)")).toBe(2);
   expect(scoreOf("[me.get() for x in range(3 + 4)]")).toBe(200);

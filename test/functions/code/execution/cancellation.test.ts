@@ -185,39 +185,24 @@ test("a cancellation over the rate limit stores nothing", async () => {
   expect(await stored()).toHaveLength(1);
 });
 
-test("a cancelled program whose results must not be stored does not run again either", async () => {
-  const { id, owner } = await newAccount();
+test("a cancelled program whose results must not be stored does not run again when it is repeated", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
   const code = [
+    // An answer of webhooks.list is never stored.
     `webhooks.list(account_id="${id}").total`,
     `tags.list(account_id="${id}").total`,
     `workspaces.add(account_id="${id}", name="B")`,
   ].join("\n");
-  const send = (requestId: number) =>
-    request("POST", "/v1/public/mcp", {
-      token: owner.token,
-      body: {
-        jsonrpc: "2.0",
-        id: requestId,
-        method: "tools/call",
-        params: { name: "service_execute", arguments: { code, request_id: "task" } },
-      },
-    });
-  const envelopeOf = ({ body }: { body: { result: { content: { text: string }[] } } }) =>
-    JSON.parse(body.result.content[0]?.text ?? "");
-  const cancelled = await afterReading(
-    ({ SK }) => SK === "LIST#tags#HEAD",
+  const send = (rpcId: number) => request("POST", path, call(account, { code, request_id: "task" }, rpcId));
+  const cancelled = await whileReading(
     async () => {
-      vi.setSystemTime(Date.now() + 1_500);
-      const params = { requestId: 7 };
-      await request("POST", "/v1/public/mcp", {
-        token: owner.token,
-        body: { jsonrpc: "2.0", method: "notifications/cancelled", params },
-      });
+      pass(1_500);
+      await cancel(owner, 7);
     },
     () => send(7),
   );
   expect(envelopeOf(cancelled).error.code).toBe("cancelled");
   await send(8);
-  const { body } = await request("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token });
-  expect(body.items.map(({ name }: { name: string }) => name)).not.toContain("B");
+  expect(await workspacesOf(account)).not.toContain("B");
 });

@@ -71,6 +71,7 @@ test("if a worker completes the deletion of a workspace after a process died, a 
   await advanceDomain(account.id, `workspace/${id}`, task?.at ?? "", workAt(new Date()));
   expect(await assignmentsOn(testTable(), account.id, scope)).toEqual([]);
   expect((await run(account, code, later)).envelope.status).toBe("completed");
+  // With another text it is another program, so its call is made again.
   const { envelope } = await run(account, code.replace("workspaces", " workspaces"), later);
   expect(envelope).toMatchObject({ status: "failed", error: { code: "not_found" } });
 });
@@ -89,20 +90,20 @@ test("if a process dies between two transactions of the deletion of a group, a r
 });
 
 test("if a process dies between two transactions of the revocation of a service account, a repeat of the program completes the revocation", async () => {
-  // The first transaction revokes the service account, the second the grant. One for each group follows, and the last
-  // deletes the access record.
+  // The first transaction revokes the service account, and the second the grant. Five transactions follow, one for each
+  // group. The last transaction deletes the access record.
   for (const transaction of [1, 2, 3, 7]) {
     const account = await newAccount();
-    const program = await newServiceAccount(account, { capability: "workspace.view" });
+    const serviceAccount = await newServiceAccount(account, { capability: "workspace.view" });
     const groups = [];
     for (const name of ["A", "B", "C", "D", "E"]) groups.push(await newGroup(account, name));
-    for (const group of groups) await join(account, group, program.id, "service_account");
-    const code = `auth.service_accounts.revoke(account_id="${account.id}", service_account_id="${program.id}")`;
+    for (const group of groups) await join(account, group, serviceAccount.id, "service_account");
+    const code = `auth.service_accounts.revoke(account_id="${account.id}", service_account_id="${serviceAccount.id}")`;
     expect(await runTwice(account, code, transaction)).toBe("completed");
     const about = `died at ${transaction}`;
-    expect(await asOwner(account, "GET", `authorizations?subject_id=${program.id}`), about).toEqual([]);
+    expect(await asOwner(account, "GET", `authorizations?subject_id=${serviceAccount.id}`), about).toEqual([]);
     for (const { id } of groups) expect((await asOwner(account, "GET", `groups/${id}/members`)).total, about).toBe(0);
-    const subject = { type: "service_account", id: program.id } as const;
+    const subject = { type: "service_account", id: serviceAccount.id } as const;
     expect(await readHeld(testTable(), account.id, subject), about).toBeUndefined();
   }
 });

@@ -86,7 +86,7 @@ describe("a program that is sent again with its request_id", () => {
     }
   });
 
-  test("makes the calls that were not made after a failure", async () => {
+  test("makes, after a failure, only the calls that have not succeeded yet", async () => {
     const account = await newAccount();
     await send(account, adding(account, "Support"), { request_id: "other" });
     const [other] = (await workspaces(account)).body.items;
@@ -187,7 +187,7 @@ describe("a program that is sent again with its request_id", () => {
 });
 
 describe("a program that failed temporarily", () => {
-  test("does the same writes when it is sent again, although it changed a variable of its session that it reads", async () => {
+  test("reads the former value of a session variable when it is sent again, so it does the same writes", async () => {
     const account = await newAccount();
     await send(account, 'todo = ["A", "B", "C"]', { request_id: "first" });
     const code = `
@@ -206,7 +206,7 @@ todo = todo[2:]
     expect(left.body.result.last_value).toEqual(["C"]);
   });
 
-  test("can be sent again when a write that a dead process had begun is free again", async () => {
+  test("completes when it is sent again, once the claim of a dead process on a write has ended", async () => {
     const account = await newAccount();
     await send(account, 'todo = ["A", "B"]', { request_id: "first" });
     const code = `
@@ -216,7 +216,7 @@ a = workspaces.add(account_id="${account.id}", name=now[0])
 workspaces.add(account_id="${account.id}", name=now[1])`;
     const start = Date.now();
     let ms = 0;
-    // The second write begins 15 seconds after the first one.
+    // A claim lasts 30 seconds. The second write begins 15 seconds after the first, so its claim ends 15 seconds later.
     const follower = { isCancelled: async () => false, progressed: () => void (ms = Math.max(ms, 15_000)) };
     const run = async () =>
       (
@@ -254,11 +254,13 @@ const allOnce = ["add", "update", "add", "add", "delete"].map((verb) => `workspa
 describe("if a process dies while it runs a program, or before or after it stores the envelope,", () => {
   test("the same request completes the rest, and each write is made once", { timeout: 60_000 }, async () => {
     const whole = await newAccount();
+    // A run without a fault lists the calls of the table.
     const { calls } = await withFault(undefined, -1, () => runIn(whole, 0));
     expect(calls.length).toBeGreaterThan(15);
-    const next = calls.keys();
+    // Four workers take the places of the calls from one iterator.
+    const places = calls.keys();
     const worker = async () => {
-      for (const at of next) await dieAt(at);
+      for (const at of places) await dieAt(at);
     };
     await Promise.all([worker(), worker(), worker(), worker()]);
   });

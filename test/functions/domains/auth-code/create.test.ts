@@ -47,7 +47,7 @@ test("a repeated request with the same idempotency key does not get the code aga
   expect((await authCode(account, name, key)).body).toMatchObject({ status: 409, code: "secret_already_shown" });
 });
 
-test("refuses a locked name, a name that is being unlocked, and a too new name, each with its own code", async () => {
+test("refuses a locked name, a name that is being unlocked, and a too new name, each with its own reason", async () => {
   const { account, name } = await ownedName();
   expect((await authCode(account, name)).body).toMatchObject({
     status: 409,

@@ -18,7 +18,7 @@ const dayMs = 86_400_000;
 const rotate = (account: Account, name: string) => domainsRequest(account, "POST", `/${name}/dkim/rotate`);
 
 /** Runs the next step of the rotation, at the time when the step is due. */
-async function look(account: Account, name: string, others = {}): Promise<void> {
+async function runStep(account: Account, name: string, others = {}): Promise<void> {
   const { id, dkim } = await storedAs(account, name);
   const at = dkim?.due_at ?? "";
   await advanceDkim(account.id, id, at, workAt(new Date(at), others));
@@ -40,7 +40,7 @@ const dkimHealth = async (account: Account, name: string) => {
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => type.startsWith("domain.dkim"));
 
-test("signs with the old key until the new record is seen, keeps the old record for 7 days, and can rotate", async () => {
+test("signs with the old key until the new record is seen, keeps the old record for 7 days, and can rotate again", async () => {
   const account = await newAccount();
   const { name, id, dkim_keys } = await quicklyActive(account);
   expect(dkim_keys).toMatchObject([{ selector: "hm1", status: "signing", removes_at: null }]);
@@ -55,7 +55,7 @@ test("signs with the old key until the new record is seen, keeps the old record 
   expect(await dkimOf(account, id)).toMatchObject({ selector: "hm1", public_key: first.public_key });
   expect(body.dns_record_count).toBe(8);
 
-  await look(account, name);
+  await runStep(account, name);
   expect([await keys(account, name), await published(name)]).toEqual([
     ["hm2 signing", "hm1 retiring"],
     [true, true],
@@ -70,7 +70,7 @@ test("signs with the old key until the new record is seen, keeps the old record 
   expect(Date.parse(removes_at) - Date.parse(since)).toBe(7 * dayMs);
   expect(await dkimHealth(account, name)).toMatchObject({ status: "pass" });
 
-  await look(account, name);
+  await runStep(account, name);
   expect([await keys(account, name), await published(name)]).toEqual([["hm2 signing"], [false, true]]);
   expect(await dkimOf(account, id)).not.toHaveProperty("former");
   expect((await readDomain(account, name)).dns_record_count).toBe(7);
@@ -83,7 +83,7 @@ test("signs with the old key until the new record is seen, keeps the old record 
   ]);
 
   await rotate(account, name);
-  await look(account, name);
+  await runStep(account, name);
   expect(await keys(account, name)).toEqual(["hm1 signing", "hm2 retiring"]);
   expect((await dkimOf(account, id)).public_key).not.toBe(first.public_key);
 });
@@ -98,7 +98,7 @@ test("checks the DNS ever less often while the new record is missing, and in the
   };
   const dues: number[] = [Date.parse((await storedAs(account, name)).dkim?.due_at ?? "")];
   for (let count = 0; count < 10; count++) {
-    await look(account, name, { resolver });
+    await runStep(account, name, { resolver });
     dues.push(Date.parse((await storedAs(account, name)).dkim?.due_at ?? ""));
   }
   const waits = dues.slice(1).map((due, index) => (due - (dues[index] ?? 0)) / 60_000);
@@ -112,7 +112,7 @@ test("only one rotation of a domain runs at a time, and a refusal shows when the
   const answers = await Promise.all([rotate(account, name), rotate(account, name), rotate(account, name)]);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409]);
   expect((await rotate(account, name)).body).toMatchObject({ code: "rotation_running" });
-  await look(account, name);
+  await runStep(account, name);
   const before = await storedOf(account);
   const { removes_at } = (await readDomain(account, name)).dkim_keys[1];
   expect((await rotate(account, name)).body).toMatchObject({ code: "rotation_running", removes_at });
@@ -145,7 +145,7 @@ test("health only warns of a missing old record during a rotation, but fails for
   };
   await remove("hm1");
   expect(await dkimHealth(account, name)).toMatchObject({ status: "warn", missing_record: null });
-  await look(account, name);
+  await runStep(account, name);
   expect(await dkimHealth(account, name)).toMatchObject({ status: "pass" });
   await remove("hm2");
   expect(await dkimHealth(account, name)).toMatchObject({ status: "fail", missing_record: { name: "hm2._domainkey" } });
@@ -169,7 +169,7 @@ test("the worker rotates the key after `dkim_rotation_months`, and never without
   }
   expect(await keys(account, kept.name)).toEqual(["hm1 signing"]);
   expect(await keys(account, rotated.name)).toEqual(["hm1 signing", "hm2 pending"]);
-  await look(account, rotated.name);
+  await runStep(account, rotated.name);
   expect(await keys(account, rotated.name)).toEqual(["hm2 signing", "hm1 retiring"]);
   await advance(account, rotated.name);
   expect(await keys(account, rotated.name)).toEqual(["hm2 signing", "hm1 retiring"]);
@@ -181,7 +181,7 @@ test("a rotation waits while the domain is expired, and a queue entry without a 
   await rotate(account, name);
   await setStored(account, name, { status: "expired" });
   const before = Date.parse((await storedAs(account, name)).dkim?.due_at ?? "");
-  await look(account, name);
+  await runStep(account, name);
   expect(Date.parse((await storedAs(account, name)).dkim?.due_at ?? "") - before).toBe(dayMs);
   expect(await keys(account, name)).toEqual(["hm1 signing", "hm2 pending"]);
   const { dkim } = await storedAs(account, name);

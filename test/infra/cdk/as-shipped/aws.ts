@@ -38,7 +38,7 @@ const xml = (status: number, body: string): Reply => ({ status, body, type: "app
 
 const arn = (service: string, resource: string): string => `arn:aws:${service}:${region}:${account}:${resource}`;
 
-/** The partition of a key, an item, or of the condition of a query. */
+/** The partition of an operation: of its key or its item, or of the condition of its query. */
 function partitionOf(operation: Json): string {
   const {
     Key,
@@ -196,8 +196,8 @@ export class Aws {
   }
 
   /**
-   * Answers for KMS. A Decrypt without a key id uses the key of the product. The embedded key makes the ciphertext, so
-   * that the test's own process can open the ciphertext as well.
+   * Answers for KMS. A Decrypt without a key id uses the key of the product. The embedded implementation of secrets
+   * makes the ciphertext.
    */
   #key(target: string, { KeyId, Plaintext, CiphertextBlob, EncryptionContext }: Json) {
     const context = EncryptionContext as Record<string, string>;
@@ -259,8 +259,7 @@ export class Aws {
     const path = decodeURIComponent(url.pathname);
     const resource = `arn:aws:s3:::${path.slice(1)}`;
     const upload = url.searchParams.get("uploadId");
-    const action =
-      method === "DELETE" ? "AbortMultipartUpload" : method === "GET" || method === "HEAD" ? "GetObject" : "PutObject";
+    const action = objectActions[method] ?? "PutObject";
     const answer = (): Reply => {
       if (url.searchParams.has("uploads")) {
         return xml(
@@ -287,6 +286,13 @@ export class Aws {
     return { calls: [{ action: `s3:${action}`, resource }], answer };
   }
 }
+
+/** The rights for requests to S3, by the method. The product deletes no object, but aborts uploads. */
+const objectActions: Record<string, string> = {
+  GET: "GetObject",
+  HEAD: "GetObject",
+  DELETE: "AbortMultipartUpload",
+};
 
 function denial(service: string, [first]: Call[]): Reply {
   const message = `The role does not allow ${first?.action} on ${first?.resource}`;

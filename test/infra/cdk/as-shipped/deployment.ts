@@ -80,7 +80,6 @@ export class Deployment {
   readonly #folder: string;
   readonly #options: DeployOptions;
   readonly #gateways: Gateway[] = [];
-  readonly #changes: Image[] = [];
   #working: Promise<void> = Promise.resolve();
   /** The address of the edge. */
   base = "";
@@ -111,6 +110,7 @@ export class Deployment {
     this.#standIns = standIns;
   }
 
+  /** The variables of the functions with the addresses of stand-ins. `start` adds the address of the stand-in for AWS. */
   readonly #standIns: Record<string, string>;
 
   static async start(options: DeployOptions): Promise<Deployment> {
@@ -137,13 +137,14 @@ export class Deployment {
 
   /** Waits until the workers have handled all changes and events. */
   async settled(): Promise<void> {
-    for (let before; before !== this.#working;) {
+    let before: Promise<void>;
+    do {
       before = this.#working;
       await before;
-    }
+    } while (before !== this.#working);
   }
 
-  /** Runs a step that prepares something. No worker hears of the changes that it makes. */
+  /** Runs a step that prepares something. No worker hears of the changes of this step. */
   async unheard<T>(prepare: () => Promise<T>): Promise<T> {
     await this.settled();
     this.#isListening = false;
@@ -237,15 +238,12 @@ export class Deployment {
     return known;
   }
 
-  /** Queues a row for the function that reads the table's stream. All waiting rows are sent together. */
+  /** Sends a new row to the function that reads the table's stream. */
   #addChange(image: Image): void {
-    if (!this.#isListening) return;
-    this.#changes.push(image);
-    if (this.#changes.length === 1) this.#work(() => this.#publish());
+    if (this.#isListening) this.#work(() => this.#publish(image));
   }
 
-  async #publish(): Promise<void> {
-    const images = this.#changes.splice(0);
+  async #publish(NewImage: Image): Promise<void> {
     for (const [, { Properties }] of this.template.ofType("AWS::Lambda::EventSourceMapping")) {
       const name = this.#named(Properties["FunctionName"]);
       const stream = this.template.text(Properties["EventSourceArn"]);
@@ -254,15 +252,15 @@ export class Deployment {
         this.rights.check(name, this.lambda.roleOf(name), { action: `dynamodb:${action}`, resource: stream });
       }
       const filters = (Properties["FilterCriteria"].Filters as { Pattern: string }[]).map(({ Pattern }) => Pattern);
-      const records = images.map((NewImage) => ({
+      const record = {
         eventID: randomUUID(),
         eventName: "INSERT",
         eventSource: "aws:dynamodb",
         eventSourceARN: stream,
         awsRegion: region,
         dynamodb: { Keys: { PK: NewImage["PK"], SK: NewImage["SK"] }, NewImage, SequenceNumber: randomUUID() },
-      }));
-      const Records = records.filter((record) => filters.some((filter) => isMatch(JSON.parse(filter), record)));
+      };
+      const Records = filters.some((filter) => isMatch(JSON.parse(filter), record)) ? [record] : [];
       const result = (await this.lambda.invoke(name, { Records })) as { batchItemFailures: unknown[] };
       if (result.batchItemFailures.length > 0) this.failures.push(`${name}: ${JSON.stringify(result)}`);
     }

@@ -196,6 +196,7 @@ export class Lambda {
 
   /** Answers a request of the Runtime API. */
   async #answer(url: string, sent: Promise<string>, response: ServerResponse): Promise<void> {
+    // `/<function>/2018-06-01/runtime/<rest>`
     const [, name = "", , , ...rest] = url.split("/");
     const instance = this.#instances.get(name);
     const body = await sent;
@@ -210,6 +211,7 @@ export class Lambda {
     else {
       const { errorType, errorMessage } = JSON.parse(body);
       const error = new Error(`${name}: ${errorType}: ${errorMessage} ${instance.output}`);
+      // Without a current event, the handler could not be loaded, so all waiting events fail.
       for (const one of current ? [current] : instance.waiting.splice(0)) one.reject(error);
     }
     response.writeHead(202).end();

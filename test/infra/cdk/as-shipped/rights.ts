@@ -51,10 +51,11 @@ export class Rights {
 
   /** The denials as text, one a line, each kind once. */
   report(): string[] {
-    const lines = this.denials.map(
-      ({ by, role, action, resource, keys = [] }) =>
-        `${by} may not ${action} on ${resource}${keys.length > 0 ? ` (${[...new Set(keys.map(kindOf))].join(", ")})` : ""}, says ${role}`,
-    );
+    const lines = this.denials.map(({ by, role, action, resource, keys = [] }) => {
+      const kinds = [...new Set(keys.map(kindOf))].join(", ");
+      const partitions = kinds === "" ? "" : ` (${kinds})`;
+      return `${by} may not ${action} on ${resource}${partitions}, says ${role}`;
+    });
     return [...new Set(lines)];
   }
 

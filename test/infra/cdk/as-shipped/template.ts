@@ -17,7 +17,7 @@ export type Statement = {
 
 /**
  * A synthesized template as CloudFormation deploys it. Its resources get made-up names and ARNs, so that every `Ref`,
- * `Fn::GetAtt`, `Fn::Join` and `Fn::Sub` has a value. `names` has the names that are given and not made up.
+ * `Fn::GetAtt`, `Fn::Join` and `Fn::Sub` has a value. `names` gives the real names of some resources, by logical id.
  */
 export class Deployed {
   readonly resources: Record<string, Resource>;
@@ -33,7 +33,7 @@ export class Deployed {
     return Object.entries(this.resources).filter(([, { Type }]) => Type === type);
   }
 
-  /** The value of an expression of the template. Throws for an expression that it does not know. */
+  /** The value of an expression of the template. Throws for an unknown function of CloudFormation. */
   resolve(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((one) => this.resolve(one));
     if (typeof value !== "object" || value === null) return value;

@@ -111,8 +111,8 @@ type RateRule = {
 type Sent = [address: string, path: string, token?: string];
 
 /**
- * The statuses that the template's own rules answer to requests of five minutes. Undefined for a request that passes.
- * AWS's managed groups of rules need AWS. Here they let every request pass.
+ * The status with which the template's own rules answer each request. Undefined for a request that passes. All requests
+ * are within five minutes. AWS's managed groups of rules run only in AWS: here they let every request pass.
  */
 function rehearse(requests: readonly Sent[]): (number | undefined)[] {
   const rules: RateRule[] = only(edge, "AWS::WAFv2::WebACL")[1]["Properties"].Rules;
@@ -155,7 +155,9 @@ test("CloudFront passes every method on over TLS, caches nothing, and sends a se
   expect(config.Aliases).toEqual(["api.example.com"]);
   expect(config.DefaultCacheBehavior).toMatchObject({
     ViewerProtocolPolicy: "https-only",
+    // AWS's policy CachingDisabled.
     CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
+    // AWS's policy AllViewerExceptHostHeader.
     OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
   });
   expect(config.DefaultCacheBehavior.AllowedMethods).toEqual(

@@ -151,7 +151,7 @@ test("the key of the secrets is a multi-Region key, rotates, has the name of its
     UpdateReplacePolicy: "Retain",
     Properties: { EnableKeyRotation: true, MultiRegion: true },
   });
-  // An existing key cannot become a multi-Region key. So its logical id and its alias differ from earlier versions.
+  // An existing key cannot become a multi-Region key. So this key has another logical id and alias than the key before.
   expect(keyId).toMatch(/^SealingKey/);
   expect(only(template, "AWS::KMS::Alias")[1]["Properties"]).toEqual({
     AliasName: "alias/hosted-mail/dev/sealing",
@@ -215,7 +215,7 @@ test("every Lambda and every worker has a function with its name, on Node 24 and
   }
 });
 
-test("the time-outs in seconds are: exports 900, billing day and migrations 300, other workers 60, workers that send mail 30, code mode and bulk 29, writes 25, functions for another service 20, all others 10", () => {
+test("the time-outs in seconds are: exports 900, billing day and migrations 300, other workers 60, workers that send mail 30, code mode and bulk 29, writes 25, functions that call another service 20, all others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),

@@ -24,8 +24,8 @@ const statements = Object.entries(roles).flatMap(([role, { Properties }]) =>
 );
 
 const declared = [...lambdas, ...workers].map(({ name, access, uses = [] }) => ({ name, access, uses }));
-const functionsOf = template.findResources("AWS::Lambda::Function");
-const roleOf = (name: string): string => functionsOf[functionId(name)]?.["Properties"].Role["Fn::GetAtt"][0] as string;
+const functions = template.findResources("AWS::Lambda::Function");
+const roleOf = (name: string): string => functions[functionId(name)]?.["Properties"].Role["Fn::GetAtt"][0] as string;
 
 /** The policies with a wildcard in their resources, each with the reason. */
 const reasons: Record<string, string> = {
@@ -111,7 +111,7 @@ test("a role has a policy for each declaration of its function that needs one, a
     const more = [
       ...(access === "none" ? [] : ["table"]),
       ...(access === "read" && !isWorker ? ["callers"] : []),
-      ...(isWorker && found.has("stream") ? ["stream"] : isWorker ? ["dead_letters"] : []),
+      ...(isWorker ? [found.has("stream") ? "stream" : "dead_letters"] : []),
     ];
     const providers = uses.filter((provider) => granted.has(provider));
     expect([name, [...found].toSorted()]).toEqual([name, ["logs", "trace", ...more, ...providers].toSorted()]);
@@ -139,13 +139,14 @@ test("a function that uses secrets may open them, also secrets of a former key, 
   for (const name of ["mail.dkim", "mail.sender", "workers.dispatch_event", "workers.retry_deliveries"]) {
     expect(sealing).not.toContain(roleOf(name));
   }
+  // The ARN of the present key is a reference to the stack's own key. The ARN of a former key is a text.
   const isFormer = ({ Resource }: Statement) => [Resource].flat().some((one) => typeof one === "string");
   for (const one of policies.filter(isFormer)) expect(one.Action).toEqual("kms:Decrypt");
   const rolesOf = (list: readonly { role: string }[]) => new Set(list.map(({ role }) => role));
   expect(rolesOf(policies.filter(isFormer))).toEqual(rolesOf(policies));
 });
 
-test("only the notes of reading functions, the web function and the workers with declared keys are bound to partitions by conditions", () => {
+test("three kinds of rights are bound to partitions: the notes of reading functions about callers, and the table for the web function and for workers with declared keys", () => {
   const bound = statements.filter(({ Condition }) => Condition !== undefined);
   const keys = ({ Condition }: Statement) =>
     (Condition as Record<string, Record<string, string[]>>)["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];

@@ -65,6 +65,7 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
   "workers.check_ledgers": async () => checkLedgers,
   "workers.index_journals": async ({ id }) => {
     const [table, now] = [testTable(), () => new Date(Date.now() - 3_600_000)];
+    // Only some events schedule the indexing. An event whose id ends in `00` does.
     await scheduleIndexing({ ...eventIn(id, "workspace.created", now()), id: randomUUID().replace(/..$/, "00") }, [], {
       table,
       now,

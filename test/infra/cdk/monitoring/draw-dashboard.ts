@@ -38,7 +38,7 @@ const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAl
 const colors = ["#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf"];
 const [column, row] = [56, 42];
 
-type Line = { label: string; color: string; right: boolean };
+type Line = { label: string; color: string; isOnRightAxis: boolean };
 
 /** The lines that a graph shows. A metric that only an expression uses is no line. */
 function linesOf(metrics: unknown[][]): Line[] {
@@ -47,7 +47,7 @@ function linesOf(metrics: unknown[][]): Line[] {
     const options = metric.at(-1) as { label?: string; color?: string; yAxis?: string };
     const name = typeof metric[1] === "string" ? metric[1] : "";
     const { label = name, color = colors[index % colors.length] ?? "", yAxis } = options;
-    return { label, color, right: yAxis === "right" };
+    return { label, color, isOnRightAxis: yAxis === "right" };
   });
 }
 
@@ -71,7 +71,8 @@ function graph({
       `<line x1="0" x2="${w}" y1="${h * 0.15}" y2="${h * 0.15}" stroke="#d62728"/><text x="4" y="${h * 0.15 - 4}" fill="#d62728">${escape(label)} (${value})</text>`,
   );
   const legend = lines.map(
-    ({ label, color, right }) => `<span style="color:${color}">■</span> ${escape(label)}${right ? " (right)" : ""}`,
+    ({ label, color, isOnRightAxis }) =>
+      `<span style="color:${color}">■</span> ${escape(label)}${isOnRightAxis ? " (right)" : ""}`,
   );
   return `<svg width="${w}" height="${h}" style="border-bottom:1px solid #888">${paths.join("")}${limits.join("")}</svg><div class="legend ${position}">${legend.join(isRight ? "<br>" : " &nbsp; ")}</div>`;
 }
@@ -81,11 +82,16 @@ function content(widget: Widget): string {
   const { markdown = "", alarms = [], query = "", view } = properties;
   if (type === "text") {
     const [title = "", ...rest] = markdown.split("\n");
-    return `<h${title.startsWith("##") ? 3 : 2}>${escape(title.replace(/^#+ /, ""))}</h${title.startsWith("##") ? 3 : 2}>${escape(rest.join(" "))}`;
+    const heading = title.startsWith("##") ? "h3" : "h2";
+    return `<${heading}>${escape(title.replace(/^#+ /, ""))}</${heading}>${escape(rest.join(" "))}`;
   }
   if (type === "alarm") {
-    const names = alarms.map((arn) => arn.split(".").slice(0, -1).join(".") || arn);
-    return `<div class="alarms">${names.map((name, index) => `<span class="${index === 1 ? "red" : "green"}">${escape(name)}</span>`).join("")}</div>`;
+    // `textOf` makes `<logical id>.Arn` of the ARN of an alarm.
+    const names = alarms.map((arn) => arn.replace(/\.Arn$/, ""));
+    // One alarm is red, to show how an alarm in this state looks.
+    const colorOf = (index: number): string => (index === 1 ? "red" : "green");
+    const spans = names.map((name, index) => `<span class="${colorOf(index)}">${escape(name)}</span>`);
+    return `<div class="alarms">${spans.join("")}</div>`;
   }
   if (type === "log") return `<pre>${escape(query)}</pre>`;
   if (view === "singleValue") return `<div class="value">99.9${widget.x % 10}<small> % good</small></div>`;
@@ -99,10 +105,12 @@ b{font-size:13px;display:block}h2,h3{margin:2px 0}.legend{font-size:11px}.legend
 
 const [, dashboard] = only(template, "AWS::CloudWatch::Dashboard");
 const { widgets } = JSON.parse(textOf(dashboard["Properties"].DashboardBody)) as { widgets: Widget[] };
-const boxes = widgets.map(
-  (widget) =>
-    `<div class="w" style="left:${widget.x * column}px;top:${widget.y * row}px;width:${widget.width * column - 4}px;height:${widget.height * row - 4}px">${widget.properties.title === undefined ? "" : `<b>${escape(widget.properties.title)}</b>`}${content(widget)}</div>`,
-);
+const boxes = widgets.map((widget) => {
+  const { x, y, width, height, properties } = widget;
+  const place = `left:${x * column}px;top:${y * row}px;width:${width * column - 4}px;height:${height * row - 4}px`;
+  const title = properties.title === undefined ? "" : `<b>${escape(properties.title)}</b>`;
+  return `<div class="w" style="${place}">${title}${content(widget)}</div>`;
+});
 const bottom = Math.max(...widgets.map(({ y, height }) => y + height));
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--headless", "--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 24 * column, height: bottom * row } });

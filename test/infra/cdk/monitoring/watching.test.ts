@@ -274,6 +274,7 @@ test("a worker that no group watches cannot be deployed", () => {
   const stranger = { name: "workers.stranger", file: "", access: "none", source: { every: "hour" } } as const;
   expect(() => synthesize([spec("me.get")], {}, undefined, [...workers, stranger])).toThrow();
   expect(() => workGroupOf("workers.stranger")).toThrow(/workers\.stranger is in no group/);
+  // An alarm watches all workers of a group, and CloudWatch allows ten metrics in an alarm.
   for (const group of Object.values(workGroups)) expect(group.workers.length).toBeLessThanOrEqual(10);
 });
 

@@ -13,9 +13,10 @@ test("a developer's own nameservers are asked for the names that are delegated t
   const answer = serving({ name, rrsets: [ns(name, "ns1.my-dns.example"), a(`www.${name}`, "192.0.2.7")] });
   const own = await startDnsServer({ port: 0, answer });
   onTestFinished(own.stop);
-  for (const setting of ["DNS_ROOTS", "DNS_KNOWN"]) vi.stubEnv(setting, "");
   onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv("DNS_PROVIDER", "embedded");
+  // `openDns` sets this variable. After a stub, the variable gets its former value back when the test has finished.
+  vi.stubEnv("DNS_ROOTS", "");
   vi.stubEnv("DNS_KNOWN", `my-dns.example=127.0.0.1:${own.port}`);
   const dns = await openDns({ table: testTable(), port: 0, onError: (_, error) => expect.unreachable(String(error)) });
   onTestFinished(dns.stop);

@@ -12,6 +12,7 @@ import { byTcp, edns, firstByUdp, query, rcodeOf, started, zone } from "./asking
 
 test("an answer above 512 bytes, or above the client's EDNS size, has the flag TC and no records", async () => {
   const server = await started();
+  // For each EDNS size of the client, the most bytes of the answer.
   const sizes = { 512: 512, 100: 512, 1_232: 1_232, 65_535: 4_096 };
   const answers = Object.entries(sizes).map(async ([size, most]) => {
     const answer = await firstByUdp(server, query("big.example.test", "TXT", edns(Number(size))));
@@ -34,6 +35,7 @@ test("the server leaves out additional addresses before it truncates an answer",
   const short = await firstByUdp(server, query("example.test", "MX"));
   expect([short.flag_tc, short.answers?.length, short.additionals?.length]).toEqual([false, 8, 0]);
   const long = await firstByUdp(server, query("example.test", "MX", edns(1_232)));
+  // The additional records are the eight addresses and the OPT record.
   expect([long.flag_tc, long.answers?.length, long.additionals?.length]).toEqual([false, 8, 9]);
 });
 

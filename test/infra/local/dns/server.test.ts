@@ -58,6 +58,7 @@ test("another implementation gets an answer by TCP that is too long for UDP", as
   expect((await resolver.resolveTxt("big.example.test")).length).toBe(40);
 });
 
+// A member, not a text in the calls below: knip takes such a text for a program that a package must install.
 const dig = { program: "dig" };
 const isDigThere = spawnSync(dig.program, ["-v"]).status === 0;
 test.skipIf(!isDigThere)("the server answers dig (skipped if dig is not installed)", async () => {
@@ -82,6 +83,7 @@ test("the server repeats the question with its spelling, the id and RD, and offe
 
 test("the server answers a connection whose client has ended its own side", async () => {
   const answer: DnsAnswer = async (question) => {
+    // The answer comes later than the end of the client's side.
     await new Promise((settle) => setImmediate(() => setImmediate(settle)));
     return serving(zone)(question);
   };

@@ -107,7 +107,7 @@ function setAhead(ms: number): void {
   setClockAhead(ms);
 }
 
-test("the feed forgets published changes also if the clock was moved ahead of them", async () => {
+test("the feed forgets the ids of published changes also while the clock is ahead of the machine's time", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   const feed = await feedOf(table, folder);
@@ -121,7 +121,7 @@ test("the feed forgets published changes also if the clock was moved ahead of th
   expect(JSON.parse(await readFile(join(folder, "change-feed.json"), "utf8")).ids).toEqual([]);
 });
 
-test("the feed publishes a change with a time before a move of the clock that appears after the move", async () => {
+test("the feed publishes a change that appears after a move of the clock and has a time from before the move", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   const feed = await feedOf(table, folder);

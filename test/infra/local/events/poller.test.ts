@@ -29,7 +29,7 @@ function pollerOf(options: { idleMs?: number; fail?: boolean } = {}) {
   return { poller, finish, begun, errors, count: () => count };
 }
 
-test("the poller works at once, and works once more if it is woken during the work, also for many calls", async () => {
+test("the poller works at once, and works again if it is woken during the work, even many times", async () => {
   const { poller, finish, begun, count } = pollerOf();
   expect(count()).toBe(1);
   const second = begun();

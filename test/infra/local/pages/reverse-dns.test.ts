@@ -102,7 +102,7 @@ test("an address of the operator's stock has the name from the stock, except whi
   expect(await state(ip)).toMatchObject({ status: "confirmed", rdns });
 });
 
-test("the address of an own host has no name while its holder in the table has no name", async () => {
+test("an address that a customer's own host holds has no name by default", async () => {
   const ip = publicIp();
   await write({ put: { PK: `IP#${ip}`, SK: "HOLDER", account_id: "someone" } });
   expect(await state(ip)).toMatchObject({ status: "unconfirmed", rdns: null });

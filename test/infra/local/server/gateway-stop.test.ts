@@ -16,7 +16,7 @@ test("stop lets a request in flight finish and closes its kept-alive connection"
     return { statusCode: 200, body: "finished" };
   };
   const functions = [{ name: "slow", triggers: ["$default"], handler }];
-  // Longer than a test may take: a connection without a request must not make the stop wait for it.
+  // Longer than a test may take. So the test fails if the stop waits for the connection without a request.
   const gateway = await startGateway({ functions, port: 0, stopTimeoutMs: 600_000 });
   const idle = connect(gateway.port, "127.0.0.1");
   await once(idle, "connect");

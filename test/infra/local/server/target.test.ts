@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 
 import { BadTarget, createMatcher, parseQuery, parseTarget } from "../../../../infra/local/server/event.ts";
 
-/** Live captures of an HTTP API in us-west-2, July 2026 (hotsock/voker). The path is null if the answer was 400. */
+/**
+ * Live captures of an HTTP API in us-west-2, July 2026, from the project hotsock/voker
+ * (`vokerhttp/testdata/ingress-paths.json`). The path is null if the answer was 400.
+ */
 const captured: [sent: string, rawPath: string | null][] = [
   ["/capture/space%20value", "/capture/space value"],
   ["/capture/question%3Fvalue", "/capture/question"],

@@ -25,12 +25,12 @@ test("lists are comma separated, in lower case and without blanks", () => {
   expect(settings).toMatchObject({ corsOrigins: ["https://a.example"], allowedHosts: ["box.test", "b.test"] });
 });
 
-test.each(["", "x", "-1", "65536", "80.5", "0x50"])("PORT=%s is refused by name", (PORT) => {
+test.each(["", "x", "-1", "65536", "80.5", "0x50"])("PORT=%s is refused, and the error names PORT", (PORT) => {
   expect(() => readSettings({ PORT })).toThrow(StartProblem);
   expect(() => readSettings({ PORT })).toThrow("PORT");
 });
 
-test.each(["x", "65536"])("DNS_PORT=%s is refused by name", (DNS_PORT) => {
+test.each(["x", "65536"])("DNS_PORT=%s is refused, and the error names DNS_PORT", (DNS_PORT) => {
   expect(() => readSettings({ DNS_PORT })).toThrow("DNS_PORT");
 });
 

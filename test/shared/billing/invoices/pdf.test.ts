@@ -37,7 +37,10 @@ function invoiceOf(lines: Line[], given: Partial<InvoiceDocument> = {}): Invoice
   };
 }
 
-/** The text that the finished PDF shows for a description. */
+/**
+ * The text that the finished PDF shows for a description. The description is after the heading `Amount`. The quantity
+ * and the unit price, 0.25, are after the description.
+ */
 async function shown(description: string): Promise<string> {
   const [texts = []] = textsOf(await renderInvoice(invoiceOf([line(1, { description })])));
   return texts.slice(texts.indexOf("Amount") + 1, texts.indexOf("0.25") - 1).join("");
@@ -83,7 +86,7 @@ test.each([
   ["a period without a day", { periodEnd: "2026-01-01" }, "has no days"],
   ["a text that is not a day", { periodStart: "soon" }, "has no days"],
   ["a text that is not a time", { issuedAt: "soon" }, "Invalid time"],
-])("refuses %s", async (_what, given, message) => {
+])("an invoice with %s is refused", async (_what, given, message) => {
   await expect(renderInvoice(invoiceOf(many(1), given))).rejects.toThrow(message);
 });
 
@@ -92,7 +95,8 @@ test("all amounts end at the same right edge, negative amounts too", async () =>
   const lines = amounts.map((amount, n) => line(n, { amount, unitPrice: "9" }));
   const [pieces = []] = piecesOf(await renderInvoice(invoiceOf(lines)));
   const xOf = (text: string) => pieces.find((piece) => piece.text === text)?.x ?? Number.NaN;
-  // All digits have the same width. So an amount with one more digit begins one width farther left.
+  // All digits have the same width. So an amount with one more digit begins one width farther left. A width is the font
+  // size, 9.5 points, times the width in em.
   const digitWidth = xOf("0.01") - xOf("10.00");
   const groupWidth = xOf("10.00") - xOf("1,000.00");
   const signWidth = xOf("10.00") - xOf("-25.00");

@@ -12,7 +12,10 @@ import { batchesDue, continued, pay, registered, wallet } from "../../../support
 import { request } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
-/** A purchase of names whose payment has arrived. No worker has continued the purchase yet. */
+/**
+ * A purchase of names whose payment has arrived. No worker has continued the purchase yet. `cents` is the money in the
+ * wallet before the purchase.
+ */
 async function paidFor(names: string[], cents = 0) {
   const account = cents === 0 ? await newAccount() : await funded(await newAccount(), cents);
   const workspace_id = await newWorkspace(account, "Here");

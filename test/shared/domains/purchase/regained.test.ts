@@ -12,7 +12,10 @@ import { batchesDue, continued, happened, pay, registered, wallet } from "../../
 import { advanceAt, daysFrom, ownedName } from "../../../support/renewals.ts";
 import { testTable, type Account } from "../../../support/world.ts";
 
-/** A domain with a mailbox. Its account lost the name at the end of the redemption, and the registry sells it again. */
+/**
+ * A domain with a mailbox. Its account lost the name at the end of the redemption, and the registry sells it again.
+ * `left` is the money in the wallet, in minor units.
+ */
 async function lostName(left = 10_000) {
   const { account, name } = await ownedName("", left);
   await advance(account, name);

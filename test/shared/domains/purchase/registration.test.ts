@@ -164,7 +164,7 @@ describe("a registrar", () => {
     expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("that refuses a name because it has just registered this name for us has registered it", async () => {
+  test("that refuses a name which it has just registered for us: the name counts as registered", async () => {
     const { account, name } = await bought();
     const { due_at } = await storedAs(account, name);
     const plain = registrarAt(new Date(due_at ?? ""), {});
@@ -221,6 +221,7 @@ describe("several workers", () => {
     const before = await storedAs(account, name);
     expect(before.status).toBe("active");
     await advanceDomain(account.id, id, due_at ?? "", workAt(new Date()));
+    // The id of a workspace is the id of no domain.
     const elsewhere = await newWorkspace(account, "Elsewhere");
     await advanceDomain(account.id, elsewhere, due_at ?? "", workAt(new Date()));
     expect(await storedAs(account, name)).toEqual(before);

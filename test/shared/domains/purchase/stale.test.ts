@@ -19,7 +19,7 @@ test("a refusal does not end a purchase that another process has begun at the re
   const refusing: Registrar = {
     ...embeddedRegistrar(testTable(), () => new Date()),
     register: () => Promise.reject(new Refused("It is not for sale.")),
-    // It finds no operation. Before it returns, another process begins the operation.
+    // Finds no operation. But before this look-up returns, another process begins the operation.
     findOperation: async () => {
       await getThrough();
       return undefined;

@@ -11,7 +11,10 @@ import { storedAs } from "../../../support/domain-work.ts";
 import { connected } from "../../../support/domains.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-/** Imports the answers of a zone transfer. `replaced` has bytes of the messages and other bytes of the same length. */
+/**
+ * Imports the answers of a zone transfer. `replaced` lists bytes of the response, each with bytes of the same length
+ * that the server sends instead.
+ */
 async function imported(name: string, answers: Answer[], replaced: readonly [string, string][] = []) {
   const account = await newAccount();
   const domain = await connected(account, { name });

@@ -148,7 +148,7 @@ const anyText = fc.oneof(
   fc.string({ maxLength: 12 }).map((text) => `xn--${text}`),
 );
 
-test("the normal form of any accepted text fits into DNS, is in lower case, and is read as itself", () => {
+test("the normal form of any accepted text fits into DNS, is in lower case, and is read unchanged", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const read = readRecordName(text, zone);

@@ -15,6 +15,7 @@ import { createMemoryStore, openMemoryTable } from "../../../support/memory-tabl
 
 const log = createLog("silent", {});
 
+/** The error of a provider that does not answer. */
 export const silence = (): Problem => new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 });
 
 /** A domain with its zone in a new table, with an embedded provider and a clock. */

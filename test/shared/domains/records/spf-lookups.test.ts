@@ -14,6 +14,7 @@ async function counted(text: string, texts: Record<string, string | string[]>) {
   return countLookups({ domain: "shop.test", text, own }, net.open());
 }
 
+/** `length` SPF records. Each one includes the next, and the last one has an address. */
 const chain = (length: number): Record<string, string> =>
   Object.fromEntries(
     Array.from({ length }, (_, index) => [

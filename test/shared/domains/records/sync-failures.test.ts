@@ -35,7 +35,7 @@ describe("a provider", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("creates only one zone, even if the change after it fails", async () => {
+  test("creates only one zone, even if the first change of the zone fails", async () => {
     const { add, sync, zone, provider } = await newScene();
     await add({ name: "www" });
     const ids: string[] = [];
@@ -72,6 +72,7 @@ describe("a provider", () => {
 });
 
 describe("a removed record leaves the nameservers", () => {
+  /** Makes every change at the provider, but loses the answer to change number `batches` and to all later changes. */
   const lost = (scene: Scene, batches = 1) => {
     let left = batches;
     return {
@@ -93,7 +94,7 @@ describe("a removed record leaves the nameservers", () => {
     expect(await scene.served()).toEqual(["www A"]);
   });
 
-  test("even if the record came with a change whose answer was lost, and then more changed than is noted one by one", async () => {
+  test("even if the record came with a change whose answer was lost, and then more records changed than a zone notes one by one", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     await scene.sync();

@@ -33,10 +33,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const manyNames = many(210);
 
+/** Makes a change, as far as it is possible: adds only missing records, and removes only existing ones. */
 async function apply(scene: Scene, step: Change): Promise<void> {
   const there = new Set((await scene.records()).map((record) => record.name));
-  if (step.do === "add") return there.has(step.name) ? undefined : void (await scene.add(addable(step)));
-  if (step.do === "remove") return there.has(step.name) ? scene.remove(step.name) : undefined;
+  if (step.do === "add") {
+    if (!there.has(step.name)) await scene.add(addable(step));
+    return;
+  }
+  if (step.do === "remove") {
+    if (there.has(step.name)) await scene.remove(step.name);
+    return;
+  }
   const wanted = manyNames.filter((one) => there.has(one.name) === (step.do === "remove many"));
   for (let from = 0; from < wanted.length; from += 20) {
     const some = wanted.slice(from, from + 20);

@@ -4,7 +4,7 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { newScene, silence } from "./scene.ts";
 
-describe("several syncs at once", () => {
+describe("several syncs at once:", () => {
   test("one process syncs the zone, and the other processes leave the zone to this process", async () => {
     const { add, sync, provider, served } = await newScene();
     await add({ name: "www" });
@@ -82,6 +82,7 @@ describe("several syncs at once", () => {
     await add({ name: "www" });
     let die: (reason: Error) => void = () => undefined;
     const dead = sync({ changeZone: () => new Promise((_, reject) => (die = reject)) });
+    // Waits until the first process has the lease.
     while ((await sync())?.lease_until === "") continue;
     wait(119_000);
     await sync();
@@ -103,6 +104,7 @@ describe("several syncs at once", () => {
         return provider.changeZone(...args);
       },
     });
+    // Waits until the first process has the lease.
     while ((await sync())?.lease_until === "") continue;
     wait(120_000);
     await sync();

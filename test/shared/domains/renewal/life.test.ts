@@ -16,8 +16,8 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => /^domain\.(?:renew|expiring|released|regained)/.test(type));
 
-/** The events of the same moment, sorted by name. */
-const both = ["domain.expiring", "domain.renewal_failed"];
+/** The events of a failed renewal, sorted by name. Both have the same time, so their order can vary. */
+const failureEvents = ["domain.expiring", "domain.renewal_failed"];
 
 /** The stored end of a name's registration. */
 const endOf = async (account: Account, name: string): Promise<string> =>
@@ -27,7 +27,7 @@ const endOf = async (account: Account, name: string): Promise<string> =>
 const onDay = (account: Account, name: string, end: string, days: number) =>
   advanceAt(account, name, daysFrom(end, days));
 
-/** A name whose account has switched automatic renewal off. */
+/** A name whose account has switched automatic renewal off. `left` is the money in its wallet, in minor units. */
 async function leftAlone(left = 10_000) {
   const { account, name } = await ownedName("", left);
   const { status, text } = await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });
@@ -36,8 +36,8 @@ async function leftAlone(left = 10_000) {
   return { account, name, end: await endOf(account, name) };
 }
 
-describe("a name that is to be renewed automatically", () => {
-  test("is renewed once, for a year, 30 days before its end, and no notice says that it ends", async () => {
+describe("automatic renewal:", () => {
+  test("a name is renewed once, for a year, 30 days before its end, and no notice says that it ends", async () => {
     const { account, name } = await ownedName();
     await advance(account, name);
     const end = await endOf(account, name);
@@ -57,7 +57,7 @@ describe("a name that is to be renewed automatically", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
-  test("with the setting off, is due 30, 7, 1 and 0 days before its end, 7, 1 and 0 days before the end of its grace, and at the end of its redemption", async () => {
+  test("with the setting off, a name is due 30, 7, 1 and 0 days before its end, 7, 1 and 0 days before the end of its grace, and at the end of its redemption", async () => {
     const { account, name, end } = await leftAlone();
     for (const days of [-30, -7, -1, 0, 23, 29, 30]) {
       const { due_at } = (await onDay(account, name, end, days - 0.1)) ?? {};
@@ -66,7 +66,7 @@ describe("a name that is to be renewed automatically", () => {
     expect((await onDay(account, name, end, 59.9))?.due_at).toBe(daysFrom(end, 60).toISOString());
   });
 
-  test("is tried once a day while the wallet lacks money, even in grace, but not in redemption", async () => {
+  test("a renewal is tried once a day while the wallet lacks money, even in grace, but not in redemption", async () => {
     const { account, name } = await ownedName("", 1_399);
     await advance(account, name);
     const end = await endOf(account, name);
@@ -76,7 +76,7 @@ describe("a name that is to be renewed automatically", () => {
       by: "auto",
       reason: "The renewal costs 14.00 USD. The wallet lacks 0.01 USD.",
     });
-    expect((await told(account)).toSorted()).toEqual(both);
+    expect((await told(account)).toSorted()).toEqual(failureEvents);
     await onDay(account, name, end, -29.5);
     expect(await told(account)).toHaveLength(2);
     await onDay(account, name, end, -29);
@@ -100,7 +100,7 @@ describe("a name that is to be renewed automatically", () => {
     });
   });
 
-  test("is not renewed while the setting is off, and is renewed once the setting is on again", async () => {
+  test("a name is not renewed while the setting is off, and is renewed once the setting is on again", async () => {
     const { account, name, end } = await leftAlone();
     for (const days of [-30, -1, 10]) await onDay(account, name, end, days);
     expect(await storedAs(account, name)).not.toHaveProperty("renewal");
@@ -110,7 +110,7 @@ describe("a name that is to be renewed automatically", () => {
     expect(await storedAs(account, name)).toMatchObject({ renewal: { by: "auto" } });
   });
 
-  test("fails with an event if the registry gives no price, and stays due if the registrar does not answer", async () => {
+  test("a renewal fails with an event if the registry gives no price, and stays due if the registrar does not answer", async () => {
     const { account, name } = await ownedName();
     await advance(account, name);
     const due_at = daysFrom(await endOf(account, name), -29).toISOString();
@@ -120,7 +120,7 @@ describe("a name that is to be renewed automatically", () => {
     expect(await storedAs(account, name)).toMatchObject({ due_at });
     await lookWith(account, name, { fees: async () => undefined });
     expect((await readDomain(account, name)).renewal).toMatchObject({ status: "failed", reason: /gives no price/ });
-    expect((await told(account)).toSorted()).toEqual(both);
+    expect((await told(account)).toSorted()).toEqual(failureEvents);
   });
 });
 

@@ -30,6 +30,7 @@ async function renewing(prefix = ""): Promise<{ account: Account; name: string; 
 
 const endYear = async (name: string): Promise<number> =>
   new Date((await registrationAt(name)).expiresAt).getUTCFullYear();
+
 /** The method `registration` of a registrar, with an end that is a year later. */
 const later =
   ({ registration }: Registrar): Registrar["registration"] =>
@@ -37,6 +38,7 @@ const later =
     const found = await registration(name);
     return found && { ...found, expiresAt: yearsAfter(new Date(found.expiresAt), 1).toISOString() };
   };
+
 const renewalOf = async (account: Account, name: string) => (await storedAs(account, name)).renewal;
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => type.startsWith("domain.renew"));
@@ -152,7 +154,7 @@ describe("a registrar", () => {
     expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
   });
 
-  test("that refuses a renewal which it has just made for us has renewed the name", async () => {
+  test("that refuses a renewal which it has just made for us: the name counts as renewed", async () => {
     const { account, name, year } = await renewing();
     const { due_at } = await storedAs(account, name);
     const plain = embeddedRegistrar(testTable(), () => new Date(due_at ?? ""));

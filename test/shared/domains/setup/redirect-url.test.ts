@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import { RedirectUrl } from "../../../../shared/domains/setup/redirect.ts";
 
+/** The stored form of an address, or the messages of its faults. */
 const reading = (given: string): string => {
   const { data, error } = RedirectUrl.safeParse(given);
   return data ?? error?.issues.map(({ message }) => message).join("; ") ?? "";

@@ -7,12 +7,12 @@ const text = fc.string({ unit: fc.constantFrom("a", "b", "-"), maxLength: 4 });
 const pattern = fc.tuple(text, text).map(([before, after]) => `${before}*${after}`);
 
 /** The meaning of a pattern, as a regular expression. */
-const means = (one: string): RegExp => new RegExp(`^${one.replace("*", ".*")}$`, "s");
+const regexOf = (one: string): RegExp => new RegExp(`^${one.replace("*", ".*")}$`, "s");
 
 test("`patternsFor` returns exactly the patterns that match, with any text in place of the star", () => {
   fc.assert(
     fc.property(fc.array(pattern), text, (patterns, local) => {
-      const expected = new Set(patterns.filter((one) => means(one).test(local)));
+      const expected = new Set(patterns.filter((one) => regexOf(one).test(local)));
       expect(new Set(patternsFor(local, patterns))).toEqual(expected);
     }),
   );

@@ -13,7 +13,7 @@ test.each([
   expect(TargetEmail.parse(given)).toBe(expected);
 });
 
-test("an accepted text is one address in one line, and is read as itself", () => {
+test("an accepted text becomes one address in one line, which is read unchanged", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.emailAddress(), fc.string({ unit: "binary" })), (text) => {
       const read = TargetEmail.safeParse(text);

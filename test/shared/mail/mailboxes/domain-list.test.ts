@@ -53,6 +53,7 @@ test(
         const second = await home(account, { workspaceId: first.workspace_id });
         const domains = [first, second];
         const nameOf = (place: number) => domains[place]?.name ?? "";
+        // The ids of the mailboxes of each domain: in `model` without the deleted mailboxes, in `all` with them.
         const model: string[][] = [[], []];
         const all: string[][] = [[], []];
         const gone: string[] = [];

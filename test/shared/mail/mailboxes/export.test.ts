@@ -29,8 +29,14 @@ async function scene(domains: number, each: number) {
   const whole = openMemoryTable(createMemoryStore());
   const table: Table = {
     ...whole,
-    getMany: (keys) => ((reads += 1), whole.getMany(keys)),
-    between: (...range) => ((reads += 1), whole.between(...range)),
+    getMany: (keys) => {
+      reads += 1;
+      return whole.getMany(keys);
+    },
+    between: (...range) => {
+      reads += 1;
+      return whole.between(...range);
+    },
   };
   const now = () => new Date();
   const accountId = randomUUID();
@@ -90,7 +96,7 @@ test("an export needs few reads for domains without mailboxes", async () => {
   expect(reads).toBeLessThan(60);
 });
 
-test("the worker does an export of a workspace with more than 100 domains with mailboxes, even if no mailbox matches", async () => {
+test("an export of a workspace is left to the worker if more than 100 of its domains have mailboxes, even if no mailbox matches", async () => {
   const { run, workspace_id } = await scene(101, 1);
   expect(await run({ workspace_id, search: "nobody" })).toMatchObject({ status: "queued" });
   expect(await run({ workspace_id })).toMatchObject({ status: "queued" });

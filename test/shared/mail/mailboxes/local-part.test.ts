@@ -75,7 +75,7 @@ test.each([
   ["ada@", undefined],
   ["ada", undefined],
   ["", undefined],
-])("reads %s", (given, read) => {
+])("%j is read as %j", (given, read) => {
   expect(readAddress(given)).toEqual(read);
 });
 

@@ -251,14 +251,14 @@ test("mailboxes that an earlier version changed after a roll-back are found by t
   for (const id of changed)
     await table.attempt({ update: rowKey(list, ordinalOf(id) ?? -1), set: { first_name: "Renamed" } });
   expect((await search(account, { search: "Renamed" })).ids).toEqual([]);
-  const packs = async () => {
+  const costOfPacking = async () => {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
     await packNames(testTable(usage), account.id);
     return usage.writeUnits;
   };
-  await packs();
+  await costOfPacking();
   expect((await search(account, { search: "Renamed" })).ids.toSorted()).toEqual(changed.toSorted());
-  expect(await packs()).toBe(0);
+  expect(await costOfPacking()).toBe(0);
 });
 
 test(

@@ -12,40 +12,38 @@ import { newAccount } from "../../../../support/world.ts";
 type Tool = { name: string; description: string; inputSchema: object; annotations: object };
 const [execute, query] = tools() as [Tool, Tool];
 
+type Described = { args: string[]; changes: boolean };
+
 /**
  * Reads the functions from the lines of a description: the arguments of each function, and whether it changes
- * something.
+ * something. A line is `prefix #=common: verb(args) verb(args) | verb(args)`. The functions after the bar change
+ * something. In the arguments, `#` stands for `common`, and `…` for `page` and `page_size`.
  */
-function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
+function readCatalogue({ description }: Tool): Map<string, Described> {
   const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
-  const isFree = (name: string) => free.some((one) => one === name || (one.endsWith(".*") && inPrefix(one, name)));
-  const lines = description
-    .split("\n")
-    .slice(description.split("\n").findIndex((line) => line.startsWith("Functions,")) + 1);
-  const read = lines.flatMap((line) => {
+  const needsAccount = (name: string) => !free.includes(name) && !free.includes(`${prefixOf(name)}.*`);
+  const lines = description.split("\n");
+  const first = lines.findIndex((line) => line.startsWith("Functions,")) + 1;
+  const read = lines.slice(first).flatMap((line) => {
     const [, prefix = "", common = "", members = ""] = /^([a-z_.]+)(?: #=(\w+))?: (.*)$/.exec(line) ?? [];
-    const [reads = "", writes = ""] = members.split("|");
-    return [
-      [reads, false],
-      [writes, true],
-    ].flatMap(([text, changes]) =>
-      [...String(text).matchAll(/([a-z_.]+)\(([^)]*)\)/g)].map(([, verb, args = ""]) => {
+    const argsOf = (arg: string): string[] => {
+      if (arg === "…") return ["page?", "page_size?"];
+      return arg === "#" ? [common] : [arg];
+    };
+    const functionsIn = (text: string, changes: boolean) =>
+      [...text.matchAll(/([a-z_.]+)\(([^)]*)\)/g)].map(([, verb, written = ""]): [string, Described] => {
         const name = `${prefix}.${verb}`;
-        const all = (args.match(/\w+\{[^}]*\}|\S+/g) ?? []).flatMap((arg) =>
-          arg === "…" ? ["page?", "page_size?"] : arg === "#" ? [common] : [arg],
-        );
-        return [
-          name,
-          { args: [...(isFree(name) ? [] : ["account_id"]), ...all].toSorted(), changes: Boolean(changes) },
-        ] as const;
-      }),
-    );
+        const args = (written.match(/\w+\{[^}]*\}|\S+/g) ?? []).flatMap(argsOf);
+        if (needsAccount(name)) args.push("account_id");
+        return [name, { args: args.toSorted(), changes }];
+      });
+    const [reads = "", writes = ""] = members.split("|");
+    return [...functionsIn(reads, false), ...functionsIn(writes, true)];
   });
   return new Map(read);
 }
 
-const inPrefix = (pattern: string, name: string): boolean =>
-  name.slice(0, name.lastIndexOf(".")) === pattern.slice(0, -2);
+const prefixOf = (name: string): string => name.slice(0, name.lastIndexOf("."));
 
 /** The functions as the description should have them. Optional arguments are a `+`, except `page` and `page_size`. */
 const real = new Map(

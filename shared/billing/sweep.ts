@@ -5,9 +5,11 @@ import { getAccount } from "../accounts/visible.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { dayMs, dayOf, hourMs, later, minuteMs } from "../core/time.ts";
+import { batchReads } from "../table/batch-reads.ts";
 import { withClaim } from "../table/claim.ts";
 import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
 import { readRows } from "../table/ranked-list.ts";
+import { SeenItems } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "../wallet/state.ts";
@@ -90,13 +92,17 @@ async function claimAndClose(
   return withClaim(table, claimKey(shard), claim, () => closeShard(shard, context, bounds));
 }
 
-/** Closes the accounts of a shard that are due, the earliest first. */
+/**
+ * Closes the accounts of a shard that are due, the earliest first. The reads of the accounts that are closed together
+ * are made together too.
+ */
 async function closeShard(
   shard: number,
   context: SweepContext,
   { atOnce = 8, pageSize = 500, isOver }: ShardBounds,
 ): Promise<ShardResult> {
   const { table, now } = context;
+  const together = { ...context, table: batchReads(table, new SeenItems()) };
   const result: ShardResult = { closed: 0, failed: 0, waiting: 0, behind: 0, is_done: false };
   const aDayAgo = new Date(now().getTime() - dayMs).toISOString();
   for (let after: string | undefined; !result.is_done && !isOver();) {
@@ -107,7 +113,7 @@ async function closeShard(
       ready,
       atOnce,
       async (task) => {
-        if (await closeOne(task, context)) closed.add(task);
+        if (await closeOne(task, together)) closed.add(task);
       },
       isOver,
     );

@@ -1,3 +1,4 @@
+import { getAccount } from "../../accounts/visible.ts";
 import { change } from "../../changes/kind.ts";
 import { systemAuthor } from "../../changes/record.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
@@ -41,8 +42,11 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);
-  await record(accountId, context, planPastDueNotice);
-  await record(accountId, context, planSuspensionNotice);
+  const { status } = await getAccount(context.table, accountId);
+  const today = dayOf(context.now());
+  // On most days no notice can be due, so the billing need not be read again.
+  const isNearInvoice = noticeBefore(nextMonth(today), today) !== undefined;
+  if (isNearInvoice || status === "past_due") await record(accountId, context, planDueNotice);
 }
 
 type Notice = (table: Reader, book: AccountBilling, alerts: StoredAlerts) => Promise<ChangePlan<void>>;
@@ -105,6 +109,10 @@ async function isCovered(table: Reader, { accountId, now }: AccountBilling, miss
   return enabled && failures === 0 && count < max_per_month && charged + missing <= monthly_cap;
 }
 
+/** Plans the notice before the account becomes past due, or before a past due account is suspended. */
+const planDueNotice: Notice = async (table, book, alerts) =>
+  book.account.status === "past_due" ? planSuspensionNotice(book, alerts) : planPastDueNotice(table, book, alerts);
+
 async function planPastDueNotice(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
   const { accountId, account, available, now } = book;
   const due_on = nextMonth(dayOf(now));
@@ -130,9 +138,9 @@ async function planPastDueNotice(table: Reader, book: AccountBilling, alerts: St
   };
 }
 
-async function planSuspensionNotice(_: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
+function planSuspensionNotice(book: AccountBilling, alerts: StoredAlerts): ChangePlan<void> {
   const { accountId, account, available, now, state } = book;
-  if (account.status !== "past_due" || state.due_since === undefined) return nothing;
+  if (state.due_since === undefined) return nothing;
   const suspends_on = plusDays(state.due_since, graceDays);
   const days = noticeBefore(suspends_on, dayOf(now));
   const missing = totalDue(book) - available;

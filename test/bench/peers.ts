@@ -31,7 +31,7 @@ const credentials = { "@aws-sdk/credential-provider-node": join(root, "infra/bui
 const optional = ["@nestjs/microservices", "@nestjs/websockets", "class-validator", "class-transformer"];
 const ours: BuildOptions = { ...modules, alias: credentials };
 
-/** A framework with the options of its bundle: those of its own documentation (docs/benchmarks-tables.md), or ours. */
+/** A framework with the options of its bundle: the usual ones (docs/benchmarks-tables.md says whose), or ours. */
 type Peer = { framework: string; label: string; options: BuildOptions };
 
 const recommended: Peer[] = [
@@ -56,15 +56,15 @@ const coldOnly: Peer[] = [
 const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
 /**
- * The work of a peer for a request. `bare` makes only the calls of the table for the answer. `same` makes as many calls
- * as our code. `verified` also verifies the token.
+ * The work of a peer for a request. `bare` makes only the calls to the table that the answer needs. `same` makes as many
+ * calls as our code. `verified` also verifies the token.
  */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 
 /**
- * Makes the bundles of the peers. They serve all three requests. The bundles for cold starts serve only the read of one
- * workspace.
+ * Makes the bundles of the peers. With `cold`, they serve only the GET of one workspace. Otherwise they serve the three
+ * requests of `warm.ts`: a GET, a page and a POST.
  */
 export async function bundlePeers(work: Work | "cold"): Promise<{ label: string; file: string; bytes: number }[]> {
   await install();

@@ -107,9 +107,10 @@ async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
 type PolicyResult = Pick<Check, "status" | "message">;
 
 /**
- * The result for a policy that is announced in the DNS. `mode` is the mode of our policy, and undefined for a policy of
- * another host. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail
- * hosts always fails.
+ * The result for a policy that is announced in the DNS. `mode` is the mode that our policy must have, `testing` or
+ * `enforce`. It is undefined while our policy is off: the policy is then a policy of another host, or ours with the
+ * mode `none`. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail hosts
+ * always fails.
  */
 async function checkPolicy(
   asked: HealthQuestion,
@@ -144,8 +145,8 @@ const replacing =
 const off = "MTA-STS is off. With MTA-STS, senders use only safe connections. To begin, set mta_sts_mode to testing.";
 
 /**
- * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. A domain without
- * `mta_sts_mode` may have a policy elsewhere. Such a domain gets a warning if it has no policy.
+ * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. While our policy
+ * is off (`mta_sts_mode` is null or `none`), the domain may have a policy elsewhere, and gets a warning without one.
  */
 export async function checkMtaSts(
   asked: HealthQuestion,
@@ -170,7 +171,7 @@ export async function checkMtaSts(
     expected: values,
     ...check
   } = await checkText(name, asked, record, { begins, isRight, wrong: isOn ? "fail" : "warn" });
-  // Without a policy of ours, any record is right, so the result has no expected value and no record to add.
+  // While our policy is off, any record is right, so the result has no expected value and no record to add.
   const about = { ...check, ...(isOn ? { expected: values ?? [], ...(missing ? { missing } : {}) } : {}) };
   if (check.status === "pass")
     return { ...about, ...(await checkPolicy(asked, isOn ? mode : undefined, isOn ? "fail" : "warn")) };

@@ -72,8 +72,8 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
   const verb = isExpired && status !== "expired" ? "expired" : "updated";
   const stored = isSame ? domain : await storeResult(domain, state, { verb }, work);
-  // The name may have another owner, who can then take the name over by a proof. The hold is loosened after the domain
-  // is `expired`, because only a domain that was `expired` gets its firm hold back.
+  // The name may have another owner, who can then take the name over by a proof. `expired` is stored before the hold is
+  // loosened: a later check makes the hold firm again only if the stored status is `expired` (`hasReturned`).
   if (!found && stored) await setFirm(stored, false, work);
   return stored;
 }
@@ -95,7 +95,7 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
       auto_renew: false,
       updated_at: now().toISOString(),
     });
-    // The hold stays firm only if the domain is active or degraded, so that an earlier check saw the proof of the name.
+    // The hold stays firm only if an earlier check saw the proof of the name. The domain is then active or degraded.
     const isProved = domain.status === "active" || domain.status === "degraded";
     return {
       value: after,

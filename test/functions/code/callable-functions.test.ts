@@ -88,7 +88,7 @@ const withSubject = inAccount.filter(
 );
 
 describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a narrowed grant", (name, route) => {
-  test("is listed exactly if the resource's type is in `within` of its subject, and such a grant is enough", async () => {
+  test("is listed exactly if `within` of its subject has the type of the grant's scope, and only such a grant is enough for a call", async () => {
     const account = await newAccount();
     const example = await exampleOf(route, account);
     const pick = (shape: object) => Object.fromEntries(Object.entries(example).filter(([key]) => key in shape));
@@ -129,7 +129,7 @@ test("a grant on a mailbox does not list the functions for its aliases, which ne
   expect(listed).toContain("mailboxes.update");
 });
 
-test("a grant on one workspace lists the workspace's functions, and not the functions about the account", async () => {
+test("a grant on one workspace lists the functions for this workspace and `accounts.get`, but not `workspaces.add`", async () => {
   const account = await newAccount();
   // Any id will do, because the list depends only on the type of the resource.
   const scope = { type: "workspace" as const, id: account.id };

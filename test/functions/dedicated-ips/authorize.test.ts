@@ -52,7 +52,7 @@ test("makes a setup key, shows it once, stores only its hash, and shows which re
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
 });
 
-test("of two first calls at once one issues the key, and the other answers as a call after it", async () => {
+test("if two first calls come at the same time, one issues the key, and the other gets the answer of a later call", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   const { PK, SK } = ipKey(account.id, id);
@@ -143,7 +143,7 @@ test("a new key ends the old key: an active host must prove its addresses again"
   expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: true });
 });
 
-test("if the reverse DNS of an address changes, the old setup record proves nothing until a new key is made", async () => {
+test("if the reverse DNS of an address changes, the old setup record proves nothing at the new name, and the host needs a new key", async () => {
   const account = await newAccount();
   const active = await activeHost(account);
   const { ip, rdns, setup_record } = firstOf(active);

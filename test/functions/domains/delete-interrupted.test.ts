@@ -28,7 +28,7 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 /** Matches the names of calls that write. */
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
-test("a final deletion that dies at any write is finished by another deletion or by the worker", async () => {
+test("a final deletion that loses the answer to any of its writes is finished by another deletion or by the worker", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -49,13 +49,13 @@ test("a final deletion that dies at any write is finished by another deletion or
     const left = await stored(account, domain.name);
     if (left && index % 2 === 0) expect((await removeForGood(account, domain.name)).status).toBe(200);
     else if (left) await advance(account, domain.name);
-    expect(await leftOf(account, domain), `dead at call ${at}`).toEqual([]);
-    expect(await dig(domain.name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
+    expect(await leftOf(account, domain), `answer lost at call ${at}`).toEqual([]);
+    expect(await dig(domain.name, "MX"), `answer lost at call ${at}`).toBe("EREFUSED");
   }
   expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
 });
 
-test("a domain whose deletion died at any write is kept, and is active again after it is restored", async () => {
+test("a domain whose deletion lost the answer to any of its writes is kept, and is active again after it is restored", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -73,12 +73,12 @@ test("a domain whose deletion died at any write is kept, and is active again aft
     const { status, deletes_at, due_at } = await storedAs(account, name);
     if (status === "releasing" && due_at !== deletes_at) await advance(account, name);
     if (status === "releasing") {
-      expect(await dig(name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
-      expect((await domainsRequest(account, "POST", `/${name}/restore`)).status, `dead at call ${at}`).toBe(200);
+      expect(await dig(name, "MX"), `answer lost at call ${at}`).toBe("EREFUSED");
+      expect((await domainsRequest(account, "POST", `/${name}/restore`)).status, `answer lost at call ${at}`).toBe(200);
       await advance(account, name);
     }
     expect(await storedAs(account, name)).toMatchObject({ id, status: "active", record_count: 9 });
-    expect(await dig(name, "MX"), `dead at call ${at}`).toHaveLength(2);
+    expect(await dig(name, "MX"), `answer lost at call ${at}`).toHaveLength(2);
   }
 });
 

@@ -33,7 +33,7 @@ async function registered(account: Account, registration: Record<string, unknown
   return name;
 }
 
-test("changes each setting, leaves omitted settings as they are, and answers like a GET", async () => {
+test("changes the settings for DNS, reports, redirects and tags, leaves omitted settings as they are, and answers like a GET", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const tag = await newTag(account, "Important");

@@ -242,7 +242,7 @@ test("`me.permissions` shows of a grant on a deleted mailbox only what the grant
   expect(await held()).toEqual(before);
 });
 
-test("a caller with a group's role on the whole domain can add members, also after the mailbox of the group's role is deleted", async () => {
+test("a caller who holds a group's role on the whole domain can add members to the group, also after the mailbox on which the group has the role is deleted", async () => {
   const { account, domainId, id } = await scene();
   const group = await newGroup(account, "Support");
   const given = { role_key: "viewer", subject_type: "group", subject_id: group.id };
@@ -261,7 +261,7 @@ test("a caller with a group's role on the whole domain can add members, also aft
   expect(await join()).toBe(201);
 });
 
-test("a grant on a deleted mailbox is refused", async () => {
+test("a new grant on a deleted mailbox is refused", async () => {
   const { account, id } = await scene();
   await remove(account, id);
   const given = { grant_kind: "capability", capability_key: "mailbox.view", resource_type: "mailbox", resource_id: id };
@@ -272,7 +272,7 @@ test("a grant on a deleted mailbox is refused", async () => {
   });
 });
 
-test("needs mailbox.delete on the domain, and gives 404 for a mailbox that the caller cannot see", async () => {
+test("needs mailbox.delete, and gives 404 for a mailbox that the caller cannot see", async () => {
   const { account, domainId, id, email } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const [viewer, creator, deleter] = [

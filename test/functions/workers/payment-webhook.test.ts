@@ -69,7 +69,7 @@ test("a payment that is reported several times, at the same time and later, is c
   expect(await postedTo(id)).toBe(1_250);
 });
 
-test("a payment is credited once, if its checkout was reported as expired before and is reported as failed after it", async () => {
+test("a payment is credited once, even if its checkout is first reported as expired and later as failed", async () => {
   const { id } = await newAccount();
   for (const type of ["expired", "completed", "async_payment_failed"]) {
     expect((await post(signed(paymentOf(id, { type: `checkout.session.${type}` })))).status).toBe(200);

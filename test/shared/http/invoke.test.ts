@@ -40,7 +40,7 @@ const contextWith = (more: Partial<InvocationContext> = {}): InvocationContext =
 });
 
 describe("a call with an Idempotency-Key", () => {
-  test("fails if its route answers another value than its transaction's, and succeeds without the key", async () => {
+  test("fails if its route answers with a copy of its transaction's value, and succeeds without the key", async () => {
     const at = contextWith();
     const other = toy(async (context) => ({ ...(await writing("a")(context)) }));
     await expect(invoke(other, keyed(), at)).rejects.toThrow("toys.make must answer with the value");

@@ -85,7 +85,7 @@ describe("a request with a key, over REST,", () => {
     await expect(send(route, account, account.owner, how)).rejects.toMatchObject(missing);
   });
 
-  test("has no scopes in its record, and a call of a program has the scopes of its resource", async () => {
+  test("is recorded without the scopes of its resource; only the record of a program's call has them", async () => {
     const account = await newAccount();
     for (const [one, scopes] of [
       [how, undefined],

@@ -5,7 +5,7 @@ import { lambdas, workers } from "../../../../infra/entry-points.ts";
 import { settings as example } from "../../../../infra/stages/example.ts";
 import { only, synthesize } from "../synthesis.ts";
 
-/** The whole product, with every option of a stage, and with traces. */
+/** The whole product, with the settings of the example stage, and with traces. */
 const template = synthesize(lambdas, { ...example, trace: true }, undefined, workers);
 
 type Statement = { Effect: string; Action: string | string[]; Resource: unknown; Condition?: object };
@@ -38,7 +38,7 @@ const reasons: Record<string, string> = {
   secret: "Secrets Manager ends a secret's ARN with six characters of its own.",
 };
 
-test("the whole product with every option of a stage is one stack, 80 resources and 200 KB below the limits", () => {
+test("the whole product with the settings of the example stage is one stack, 80 resources and 200 KB below the limits", () => {
   const all = template.toJSON();
   expect(Object.keys(all["Resources"]).length).toBeLessThanOrEqual(420);
   // As the stack writes it: without indentation.
@@ -146,7 +146,7 @@ test("a function that uses secrets may open them, also secrets of a former key, 
   expect(rolesOf(policies.filter(isFormer))).toEqual(rolesOf(policies));
 });
 
-test("three kinds of rights are bound to partitions: the notes of reading functions about callers, and the table for the web function and for workers with declared keys", () => {
+test("three kinds of rights are bound to partitions: of functions that only read, to update the rows of tokens and rate limits; of the web function, to the table; and of workers with declared keys, to the table", () => {
   const bound = statements.filter(({ Condition }) => Condition !== undefined);
   const keys = ({ Condition }: Statement) =>
     (Condition as Record<string, Record<string, string[]>>)["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];

@@ -115,7 +115,7 @@ test("Pay late sends the event of a known or an unknown payment, and each paymen
   expect(await closed.posted()).toBe(1_250);
 });
 
-test.each(["decline", "close"])("the button %s credits nothing, and nothing can be paid afterwards", async (button) => {
+test.each(["decline", "close"])("the button %s credits nothing, and Pay is refused afterwards", async (button) => {
   const { press, posted } = await scene();
   expect((await press(button)).body).toContain("answered 200");
   const refused = await press("pay");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { findRecords } from "../../../../shared/domains/records/find-records.ts";
 import { a, cname, delegated, internet, ns, serving, txt } from "../../../support/dns-network.ts";
 
-test("look-ups find the delegations inside the zone with their glue, and no other records below them except DKIM records", async () => {
+test("look-ups find the delegations inside the zone with their glue, and nothing else below them; below a delegation of `_domainkey` they find the DKIM records, and not the delegation", async () => {
   const net = await internet();
   const child = await net.add(
     serving(

@@ -136,16 +136,61 @@ export function requireHonoured(etag: TagSchemas | undefined, { headers }: Pick<
 export type RehearsedCall = Authorized & { preview: unknown };
 
 /**
- * Decides whether a route may run for this caller and input, as `invoke` does. Does not run the route, and charges
- * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are
- * stopped, and the problem of the route's condition (`requires`).
+ * Decides whether a route may run for this caller and input, as `invoke` does. Writes and charges nothing. Throws 401,
+ * 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are stopped, and the problem of
+ * the route's condition (`requires`).
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
-  const { input, table, ...authorized } = await decide(route, raw, await invocation.authenticate(), invocation);
+  const principal = await invocation.authenticate();
+  const { input, table, ...authorized } = await decide(route, raw, principal, invocation);
   const { permissions } = authorized;
   await requireCondition(route, input, table, invocation.now());
+  if (route.problems.includes("would_escalate")) {
+    await requireToGive(
+      route,
+      input,
+      { principal, claim: undefined, permissions, found: authorized.found, table },
+      invocation,
+    );
+  }
   return { ...authorized, preview: await route.preview?.(input, { table, permissions }) };
+}
+
+/** Ends a rehearsal at the first write of a route. */
+class RehearsalOver extends Error {}
+
+/** A table for a rehearsal: a transaction is planned and not made. */
+const planOnly = (table: Table): Table => ({
+  ...table,
+  attempt: async () => {
+    throw new RehearsalOver();
+  },
+  commit: async (plan) => {
+    await plan();
+    throw new RehearsalOver();
+  },
+});
+
+/**
+ * Runs a route up to its first write, because only the route itself compares what the caller gives with what the caller
+ * holds. Throws 403 `would_escalate` if the caller may not give this, and the other 403 and 404 of the route. Ignores
+ * conflicts, limits and invalid input, because earlier writes of a program may remove their reason.
+ */
+async function requireToGive(
+  route: Route,
+  input: ParsedInput,
+  caller: Caller,
+  invocation: InvocationContext,
+): Promise<void> {
+  const context = contextOf(route, input, { ...caller, table: planOnly(caller.table) }, invocation);
+  try {
+    await route.run({ ...input, found: caller.found?.thing }, { ...context, chargeClass: async () => undefined });
+  } catch (error) {
+    const isConflict =
+      isRefusal(error) && !(error instanceof Problem && (error.status === 403 || error.status === 404));
+    if (!(error instanceof RehearsalOver || isConflict)) throw error;
+  }
 }
 
 /**

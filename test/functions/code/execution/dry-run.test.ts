@@ -215,6 +215,35 @@ test("`allowed` is decided for the arguments of the write, as the call itself de
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
 
+test("`allowed` is false for a write that would give more than the caller holds, and nothing is written or charged", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const admin = await newMember(account, { capability: "auth.manage" });
+  const subject = `subject_id="${randomUUID()}", subject_type="user"`;
+  const grants = (more: string) => `auth.authorizations.grant(account_id="${id}", ${subject}, ${more})`;
+  const writes = [
+    grants('grant_kind="account_owner"'),
+    grants('grant_kind="capability", capability_key="mailbox.view"'),
+    grants('grant_kind="capability", capability_key="auth.manage"'),
+    `auth.role_assignments.assign(account_id="${id}", ${subject}, role_key="editor")`,
+    `auth.roles.create(account_id="${id}", key="reader", name="R", capability_keys=["mailbox.view"])`,
+    `auth.invitations.create(account_id="${id}", email="new@example.com", account_owner=True)`,
+    `auth.groups.delete(account_id="${id}", group_id="${randomUUID()}")`,
+  ];
+  const allowedFor = async (user: Parameters<typeof runFor>[0]) =>
+    Promise.all(
+      writes.map(async (write) => {
+        const [planned] = plannedIn(await runFor(user, write, dry)) ?? [];
+        return planned?.map(({ allowed, error }) => error?.code ?? allowed);
+      }),
+    );
+  const before = await storedOf(account);
+  const more = ["would_escalate"];
+  expect(await allowedFor(admin)).toEqual([more, more, [true], more, more, more, ["not_found"]]);
+  expect(await allowedFor(owner)).toEqual([[true], [true], [true], [true], [true], [true], ["not_found"]]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
 test("a missing resource can exist after an earlier write, so `allowed` is null; a caller gets labels only of visible resources", async () => {
   const account = await newAccount();
   const { id, owner } = account;

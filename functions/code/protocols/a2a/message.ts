@@ -107,9 +107,13 @@ export const noPush = (): A2aError =>
 
 /**
  * Builds the task of a program. The envelope is the task's artifact. If the program failed, the task's status has the
- * error message.
+ * error message. `endedAt` is when the program ended; undefined for a replayed answer, whose time is not stored.
  */
-export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {
+export function taskOf(
+  envelope: CodeResponse,
+  { run, taskId, outputType }: ParsedMessage,
+  endedAt: Date | undefined,
+): object {
   const { error } = envelope;
   const contextId = run.sessionId;
   const part =
@@ -129,7 +133,7 @@ export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Pars
     status: {
       state: error ? "TASK_STATE_FAILED" : "TASK_STATE_COMPLETED",
       ...(statusMessage ? { message: statusMessage } : {}),
-      timestamp: now.toISOString(),
+      ...(endedAt ? { timestamp: endedAt.toISOString() } : {}),
     },
     artifacts: [{ artifactId: "envelope", name: "Envelope of the program", parts: [part] }],
   };

@@ -115,7 +115,7 @@ async function sendMessage(
     throw new A2aError("invalidParams", "Idempotency-Key: Write 1 to 255 visible ASCII characters.");
   }
   const { envelope, replayed } = await executeIdempotently(message.run, context, key);
-  const answer = result(id, { task: taskOf(envelope, message, context.now()) });
+  const answer = result(id, { task: taskOf(envelope, message, replayed ? undefined : context.now()) });
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 

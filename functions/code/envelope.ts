@@ -95,7 +95,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "Whether the arguments are valid, and the caller may make this call and give everything that it gives. The run can still refuse the call for another reason, such as a taken name or, for some functions, a missing resource. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
+      "Whether the arguments are valid, and the caller may make this call. The run can still refuse the call for another reason, such as a taken name or, for some functions, a missing resource. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({

@@ -132,12 +132,14 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   } catch (error) {
     throw new StartProblem(`The stage ${stage} is deployed, but: ${reasonOf(error)}\n${wayBack(stage, earlier)}`);
   }
-  const isTagged =
-    (earlier === undefined || git("tag", "--force", tagBefore(stage), earlier) !== undefined) &&
-    git("tag", "--force", tagOf(stage)) !== undefined;
-  const tagged = isTagged
-    ? `The tag ${tagOf(stage)} names its commit.`
-    : `But git could not set its tags. Set them: git tag -f ${tagOf(stage)}${earlier === undefined ? "" : ` && git tag -f ${tagBefore(stage)} ${earlier}`}`;
+  const before = earlier === undefined ? [] : [[tagBefore(stage), earlier]];
+  const tags = [...before, [tagOf(stage), commitOf("HEAD") ?? "HEAD"]];
+  const unset = tags.filter(([tag = "", commit = ""]) => git("tag", "--force", tag, commit) === undefined);
+  const commands = unset.map(([tag, commit]) => `git tag -f ${tag} ${commit}`);
+  const tagged =
+    commands.length === 0
+      ? `The tag ${tagOf(stage)} names its commit.`
+      : `But git could not set a tag. Set it: ${commands.join(" && ")}`;
   say(`\nThe stage ${stage} is deployed. ${tagged}\n${wayBack(stage, earlier)}`);
 }
 

@@ -92,17 +92,13 @@ async function claimAndClose(
   return withClaim(table, claimKey(shard), claim, () => closeShard(shard, context, bounds));
 }
 
-/**
- * Closes the accounts of a shard that are due, the earliest first. The reads of the accounts that are closed together
- * are made together too.
- */
+/** Closes the accounts of a shard that are due, the earliest first. */
 async function closeShard(
   shard: number,
   context: SweepContext,
   { atOnce = 8, pageSize = 500, isOver }: ShardBounds,
 ): Promise<ShardResult> {
   const { table, now } = context;
-  const together = { ...context, table: batchReads(table, new SeenItems()) };
   const result: ShardResult = { closed: 0, failed: 0, waiting: 0, behind: 0, is_done: false };
   const aDayAgo = new Date(now().getTime() - dayMs).toISOString();
   for (let after: string | undefined; !result.is_done && !isOver();) {
@@ -113,7 +109,7 @@ async function closeShard(
       ready,
       atOnce,
       async (task) => {
-        if (await closeOne(task, together)) closed.add(task);
+        if (await closeOne(task, context)) closed.add(task);
       },
       isOver,
     );
@@ -130,8 +126,10 @@ async function closeShard(
 /** Closes the days of one account, and moves the account in the queue. Returns false after a failure. */
 async function closeOne({ at, subject: [accountId = ""], item }: DueItem, context: SweepContext): Promise<boolean> {
   const { table, now, log } = context;
+  // Each account has batches of its own, so that a read that fails for one account does not fail for another.
+  const batched = { ...context, table: batchReads(table, new SeenItems()) };
   try {
-    await closeDay(accountId, lastClosable(now()), context);
+    await closeDay(accountId, lastClosable(now()), batched);
     await requireMoved(accountId, at, context);
   } catch (error) {
     const failures = Closing.parse(item).failures + 1;

@@ -33,8 +33,8 @@ export type ChangePlan<T> = Plan<T> & {
   answer?: unknown;
   /**
    * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. A
-   * later refusal of the call releases the key. If a `partial` transaction has recorded a change, only a repeat of the
-   * same request can then use the key.
+   * later refusal of the call releases the key. If a `partial` transaction has recorded a change on a route with
+   * `resumes`, only a repeat of the same request can then use the key.
    */
   partial?: boolean;
   /**

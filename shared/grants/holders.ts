@@ -299,7 +299,10 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
   if (userIds.length > ownerLimit)
-    throw new Problem("limit_reached", `An account can have ${ownerLimit} owners at most. Revoke an ownership first.`);
+    throw new Problem(
+      "limit_reached",
+      `An account can have ${ownerLimit} owners without an end at most. Revoke an ownership first.`,
+    );
   return {
     put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },
     if: owners.version === 0 ? "absent" : { version: owners.version },

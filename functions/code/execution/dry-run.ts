@@ -148,8 +148,8 @@ class Rehearsal {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
-      // An earlier write of the program may create the missing resource.
-      return { ...shown, allowed: isAfterWrite && isNotFound(error) ? null : false, error: { code, message } };
+      const mayChange = isAfterWrite && dependsOnWrites(error);
+      return { ...shown, allowed: mayChange ? null : false, error: { code, message } };
     }
   }
 }
@@ -180,8 +180,14 @@ const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidInput ||
   (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
 
-const isNotFound = (error: Refusal): boolean =>
-  error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
+/**
+ * Whether an earlier write of the program can remove the reason of a refusal. The write may create the missing resource,
+ * or change what the call gives, such as the permissions of a group.
+ */
+const dependsOnWrites = (error: Refusal): boolean =>
+  error instanceof Problem
+    ? error.code === "not_found" || error.code === "would_escalate"
+    : error.errors.every(({ type }) => type === "not_found");
 
 /** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;

@@ -110,7 +110,8 @@ function candidates(query: string, tlds: readonly string[], areTldsGiven: boolea
   const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
   if (label === "") return requested;
   const [first = "com"] = tlds;
-  const near = label.startsWith("xn--") ? [] : similarLabels.map((similar) => `${similar(label)}.${first}`);
+  const similar = label.startsWith("xn--") ? [] : similarLabels.map((similarTo) => `${similarTo(label)}.${first}`);
+  const near = similar.filter(isValidName);
   const asked = areTldsGiven ? tlds : tlds.slice(0, resultLimit - near.length);
   const elsewhere = asked.map((tld) => `${label}.${tld}`);
   return [...new Set([...requested, ...elsewhere, ...near])].filter(isValidName).slice(0, resultLimit);

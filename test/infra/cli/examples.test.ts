@@ -7,6 +7,15 @@ import { commandSpecs } from "../../../infra/cli/package/generated/commands.ts";
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const examples = commandSpecs.flatMap(({ example, options }) => {
   const words = wordsOf(example);
   return options.flatMap((option) => {
@@ -18,7 +27,9 @@ const examples = commandSpecs.flatMap(({ example, options }) => {
 test("the example of every command gives its options only values that the command accepts", () => {
   const wrong = examples.filter(({ kind, choices, value }) => {
     if (choices) return !choices.includes(value);
-    return kind === "text" && /^["[{]/.test(value);
+    if (kind === "number") return value === "" || !Number.isFinite(Number(value));
+    if (kind === "json") return !value.startsWith("@") && !isJson(value);
+    return /^["[{]/.test(value);
   });
   expect(wrong.map(({ name, example }) => `${name}: ${example}`)).toEqual([]);
   expect(examples.length).toBeGreaterThan(50);

@@ -61,7 +61,10 @@ test("the command tests, shows the differences, deploys, runs the smoke test, ta
     expect.stringMatching(/^cdk -- deploy --all --require-approval never --outputs-file \S+ -c stage=dev$/),
     "smoke -- --url https://api.example.com",
   ]);
-  expect(calls.slice(-2)).toEqual(["git tag --force deployed-dev-before 1234abc", "git tag --force deployed-dev"]);
+  expect(calls.slice(-2)).toEqual([
+    "git tag --force deployed-dev-before 1234abc",
+    "git tag --force deployed-dev 5678def",
+  ]);
   expect(said).toContain("git checkout 1234abc && npm ci && SMOKE_TOKEN=… npm run deploy -- --stage dev --skip-tests");
   expect(said + calls.join("\n")).not.toContain("secret");
 });

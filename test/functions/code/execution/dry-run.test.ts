@@ -215,7 +215,7 @@ test("`allowed` is decided for the arguments of the write, as the call itself de
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
 
-test("`allowed` is false for a write that would give more than the caller holds, and nothing is written or charged", async () => {
+test("`allowed` is false for a write that would give more than the caller holds, and nothing is written", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const admin = await newMember(account, { capability: "auth.manage" });
@@ -242,6 +242,12 @@ test("`allowed` is false for a write that would give more than the caller holds,
   expect(await allowedFor(admin)).toEqual([more, more, [true], more, more, more, ["not_found"]]);
   expect(await allowedFor(owner)).toEqual([[true], [true], [true], [true], [true], [true], ["not_found"]]);
   expect(await storedOf(account)).toEqual(before);
+  // The first write could change what the second one gives.
+  const [one, two] = [writes[4] ?? "", (writes[4] ?? "").replace('"reader"', '"reader_2"')];
+  expect(plannedIn(await runFor(admin, `${one}\n${two}`, dry))).toMatchObject([
+    [{ allowed: false, error: { code: "would_escalate" } }],
+    [{ allowed: null, error: { code: "would_escalate" } }],
+  ]);
 });
 
 test("a missing resource can exist after an earlier write, so `allowed` is null; a caller gets labels only of visible resources", async () => {

@@ -4,6 +4,7 @@ import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
 import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
 import { readDue } from "../../../../shared/webhooks/schedule.ts";
 import { sweep } from "../../../../shared/webhooks/sweep.ts";
+import { runFor } from "../../../support/code-context.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
@@ -23,6 +24,7 @@ async function scene(...statuses: number[]) {
   };
   return {
     account,
+    id,
     received,
     secret: secret as string,
     event,
@@ -47,6 +49,14 @@ test("sends the same body with the same id again, and plans no further attempt a
   expect(received.map((one) => verified(secret, one))).toEqual([event, event]);
   expect(received[1]?.body).toBe(received[0]?.body);
   expect(await dueTimes()).toEqual([]);
+});
+
+test("a dry run of a program sends nothing", async () => {
+  const { account, id, event, received } = await scene();
+  const code = `webhooks.deliveries.redeliver(account_id="${account.id}", webhook_id="${id}", delivery_id="${event.id}")`;
+  const { dry_run } = await runFor(account.owner, code, { dryRun: true });
+  expect(dry_run?.calls).toMatchObject([{ planned: [{ allowed: true }] }]);
+  expect(received).toHaveLength(1);
 });
 
 test("after a failed attempt the delivery keeps its status and its schedule", async () => {

@@ -204,7 +204,7 @@ test.each([
   ["4000 0000 0000 0069", {}, 422, "Your card has expired"],
   ["4242 4242 4242 4242", { expiry: "01/20" }, 422, "Your card has expired"],
   ["4242 4242 4242 4242", { expiry: "13/44" }, 422, "month and the year"],
-  ["4242 4242 4242 4242", { cvc: "" }, 422, "three digits"],
+  ["4242 4242 4242 4242", { cvc: "" }, 422, "three or four digits"],
   ["5555 5555 5555 4444", {}, 422, "Only test cards"],
   ["4242", {}, 422, "incomplete"],
   ['"><script>', {}, 422, "incomplete"],

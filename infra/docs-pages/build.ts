@@ -9,6 +9,7 @@ import { indexOptions } from "../docs/site/terms.ts";
 import { errorGuidance } from "./errors.ts";
 import { keepHighlighted, loadHighlighted } from "./highlight.ts";
 import { contentsOf, layOut, sitePartOf, neighbourPages } from "./layout.ts";
+import { withSiteLinks } from "./markdown-links.ts";
 import { type DocsPage, docsPages, groups, operatorGroups, operatorPages } from "./pages.ts";
 import { membersOf } from "./reference/fields.ts";
 import { familyMarkdown, operationMarkdown } from "./reference/markdown.ts";
@@ -143,7 +144,7 @@ function textFiles(): { files: SiteFile[]; texts: TextPage[] } {
         hasMarkdown: true,
       }),
     },
-    { to: `docs/${page.name}.md`, content: markdown },
+    { to: `docs/${page.name}.md`, content: withSiteLinks(markdown, page.file) },
   ]);
   return { files, texts: rendered.map(({ page, html }) => ({ name: page.name, title: page.title, html })) };
 }

@@ -17,6 +17,7 @@ import { capabilitiesHeld, isLive, type Permissions, ResourceType } from "../aut
 import { Id } from "../core/ids.ts";
 import { type PageQuery, requireAnswerable, spanOf } from "../core/page.ts";
 import { permissionMembers } from "../grants/assignment.ts";
+import { scopeTypes } from "../grants/assignments.ts";
 import type { Subject } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { mailboxesByIds } from "../mail/mailboxes/lookup.ts";
@@ -79,7 +80,7 @@ export const MyPermissions = z
           resource_id: z.string().meta({ description: "The id of the resource." }),
           capability_keys: z.array(Capability).meta({
             description:
-              "The capabilities that you hold on this resource, and those on the whole account. Capabilities that you hold on a domain's workspace are listed only in the entry of that workspace.",
+              "The capabilities that you hold on this resource and that allow something there, and those on the whole account. A role on a workspace can have capabilities that work only on the whole account; they are left out. Capabilities that you hold on a domain's workspace are listed only in the entry of that workspace.",
           }),
         }),
       )
@@ -110,9 +111,14 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
     return { ...item, subject_email: email, subject_name: name };
   });
 
-/** The names of an account's people, service accounts and groups. */
+/** The people and service accounts of an account, and the names of these and of groups. */
 type Directory = {
-  records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
+  /** `end` is when a service account expires or was revoked. Null for users, and if a service account has no end. */
+  records: readonly {
+    subject: Subject & { type: "user" | "service_account" };
+    record: AccessRecord;
+    end: string | null;
+  }[];
   /** The name and the e-mail address of a subject. Each is null if it is not known. */
   of: NameOf;
 };
@@ -133,6 +139,16 @@ export const aheadWithNames = (accountId: string, { ranges = [], ...rest }: Ahea
   ...rest,
   ranges: [...ranges, ...aheadOfDirectory(accountId).ranges],
 });
+
+const Ending = z.object({ id: z.string(), expires_at: z.string().nullable(), revoked_at: z.string().nullable() });
+
+const endsById = (serviceAccounts: readonly Item[]): Map<string, string | null> =>
+  new Map(
+    serviceAccounts.map((item) => {
+      const { id, expires_at, revoked_at } = Ending.parse(item);
+      return [id, revoked_at ?? expires_at];
+    }),
+  );
 
 const Named = z.object({ id: z.string(), name: z.string() });
 
@@ -155,7 +171,11 @@ export async function readDirectory(table: Reader, accountId: string): Promise<D
   const [people, groups, programs] = await Promise.all(
     aheadOfDirectory(accountId).ranges.map(({ partition, from, to }) => table.between(partition, from, to)),
   );
-  const records = (people ?? []).map((item) => ({ subject: memberSubject(item), record: AccessRecord.parse(item) }));
+  const ends = endsById(programs ?? []);
+  const records = (people ?? []).map((item) => {
+    const subject = memberSubject(item);
+    return { subject, record: AccessRecord.parse(item), end: ends.get(subject.id) ?? null };
+  });
   const names = new Map([...namesById(groups ?? []), ...namesById(programs ?? [])]);
   const users = new Map(
     records.flatMap(({ subject: { type, id }, record }) => (type === "user" ? [[id, record]] : [])),
@@ -248,8 +268,9 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 
 /**
  * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
- * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim
- * of a token do not count. Throws 422 `too_many` if the page is too large for an answer.
+ * Leaves out users and service accounts that have no permission and are in no group, and service accounts that have
+ * expired or were revoked. The groups in the `groups` claim of a token do not count. Throws 422 `too_many` if the page
+ * is too large for an answer.
  */
 export async function accountMembers(
   accountId: string,
@@ -262,7 +283,8 @@ export async function accountMembers(
   ]);
   const groups = stored ?? noGroups;
   const nameOf = (id: string) => directory.of({ type: "group", id }).name;
-  const members = directory.records.flatMap(({ subject, record }): AccountMember[] => {
+  const members = directory.records.flatMap(({ subject, record, end }): AccountMember[] => {
+    if (!isLive(end ?? undefined, now().toISOString())) return [];
     const access = accessOf(record, groups, record.groups, { nameOf, now: now() });
     if (access.length === 0 && withAncestors(groups, record.groups).length === 0) return [];
     const { type: subject_type, id: subject_id } = subject;
@@ -307,7 +329,7 @@ export async function myPermissions(
   const names = await groupNames(table, accountId, withAncestors(groups, groupIds));
   const access = accessOf(record, groups, groupIds, { nameOf: (id) => names.get(id) ?? null, now: now() });
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
-  const { onAccount, onScopes } = await withoutDeleted(table, accountId, capabilitiesHeld(permissions));
+  const { onAccount, onScopes } = await withoutDeleted(table, accountId, withEffect(capabilitiesHeld(permissions)));
   return {
     account_id: accountId,
     is_owner: isOwned(access),
@@ -323,6 +345,15 @@ export async function myPermissions(
 }
 
 type Held = ReturnType<typeof capabilitiesHeld>;
+
+/** The capabilities without those that have no effect on the resource on which they are held. */
+const withEffect = ({ onAccount, onScopes }: Held): Held => ({
+  onAccount,
+  onScopes: onScopes.map(({ scope, held }) => ({
+    scope,
+    held: held.filter((one) => onAccount.includes(one) || scopeTypes[one]?.includes(scope.type)),
+  })),
+});
 
 /**
  * The capabilities that have an effect now. On a deleted mailbox, only `mailbox.delete` has an effect: it allows to

@@ -68,14 +68,14 @@ const maxErrors = 100;
 /** The most steps of an error's location. */
 const maxSteps = 30;
 
+/** The steps to a value in a JSON text. In an object, the last step is undefined until the name of the member is read. */
+type ValuePath = readonly (string | number | undefined)[];
+
 /**
- * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), with the locations of the first
- * hundred such numbers. `text` must be valid JSON, of any depth.
+ * The tokens of a JSON text, each with its path. The path of a `:` ends with the name of the member. The path changes
+ * after each token. `text` must be valid JSON, of any depth.
  */
-export function checkFit(text: string): void {
-  if (!mayNotFit.test(text)) return;
-  const errors: ValidationError[] = [];
-  /** The path to the current value. In an object, the last step is undefined until the name of the member is read. */
+function* tokensOf(text: string): Generator<{ token: string; path: ValuePath }> {
   const path: (string | number | undefined)[] = [];
   let lastString = "";
   for (const [token] of text.matchAll(tokenPattern)) {
@@ -85,11 +85,45 @@ export function checkFit(text: string): void {
     else if (token === ":") path.splice(-1, 1, lastString);
     else if (token === ",") path.push(nextStep(path.pop()));
     else if (token.startsWith('"')) lastString = JSON.parse(token) as string;
-    else if (!isKept(token)) {
-      const steps = path.slice(0, maxSteps).map((step) => clipped(step ?? ""));
-      errors.push({ loc: ["body", ...steps], ...notKept });
-      if (errors.length === maxErrors) break;
-    }
+    yield { token, path };
+  }
+}
+
+const locationOf = (path: ValuePath): ValidationError["loc"] => [
+  "body",
+  ...path.slice(0, maxSteps).map((step) => clipped(step ?? "")),
+];
+
+const forbiddenAt = (path: ValuePath): InvalidInput => {
+  const error = { msg: "A member with this name is never allowed", type: "extra_forbidden" };
+  return new InvalidInput([{ loc: locationOf(path), ...error }]);
+};
+
+/**
+ * The 422 for the first member of a JSON text that could change an object's prototype: `__proto__`, or a `constructor`
+ * with a `prototype`. Undefined if there is none. `text` must be valid JSON, of any depth.
+ */
+export function forbiddenMember(text: string): InvalidInput | undefined {
+  for (const { token, path } of tokensOf(text)) {
+    if (token !== ":") continue;
+    const [outer, name] = path.slice(-2);
+    if (path.at(-1) === "__proto__") return forbiddenAt(path);
+    if (outer === "constructor" && name === "prototype") return forbiddenAt(path.slice(0, -1));
+  }
+  return undefined;
+}
+
+/**
+ * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), with the locations of the first
+ * hundred such numbers. `text` must be valid JSON, of any depth.
+ */
+export function checkFit(text: string): void {
+  if (!mayNotFit.test(text)) return;
+  const errors: ValidationError[] = [];
+  for (const { token, path } of tokensOf(text)) {
+    if (!/^[-\d]/.test(token) || isKept(token)) continue;
+    errors.push({ loc: locationOf(path), ...notKept });
+    if (errors.length === maxErrors) break;
   }
   if (errors.length > 0) throw new InvalidInput(errors);
 }

@@ -6,7 +6,7 @@ import type * as z from "zod";
 import { askEmailOf, authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
 import { rememberTokens, userVerifier } from "../auth/user-token.ts";
-import { invalidAt, InvalidInput, Problem } from "../core/errors.ts";
+import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
@@ -16,7 +16,7 @@ import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/client.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
-import { bodyText } from "./json-body.ts";
+import { bodyText, forbiddenMember } from "./json-body.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
 import {
   type Response,
@@ -164,7 +164,11 @@ function bodyParser({ checkBody }: LambdaOptions): (request: Request) => void {
     if (typeof body !== "string" || body === "") return;
     const text = bodyText({ body, headers, isBase64Encoded });
     Object.assign(request, { body: text, isBase64Encoded: false });
-    parse?.({ event: request } as never);
+    try {
+      parse?.({ event: request } as never);
+    } catch (error) {
+      throw (isForbiddenKey(error) && forbiddenMember(text)) || error;
+    }
     checkBody?.(text);
   };
 }
@@ -234,19 +238,18 @@ function callerFailure(error: unknown, { invocation }: Call): Problem | InvalidI
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (status === 415)
     return new Problem("unsupported_media_type", "Send the body as `Content-Type: application/json`.");
-  if (status === 422) return forbiddenKey(error) ?? new Problem("malformed_json", "The body is not valid JSON.");
+  if (status === 422) return new Problem("malformed_json", "The body is not valid JSON.");
   return logUnexpected(error, invocation.log);
 }
 
 /**
- * The 422 for a member that could change an object's prototype: the body parser refuses such members. Undefined for any
- * other error of the body parser.
+ * Whether the body parser refused a member that could change an object's prototype. It does so only in a text that is
+ * valid JSON.
  */
-function forbiddenKey(error: unknown): InvalidInput | undefined {
+function isForbiddenKey(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;
-  if (key !== "__proto__" && key !== "constructor") return undefined;
-  return invalidAt(["body", key], "A member with this name is never allowed", "extra_forbidden");
+  return key === "__proto__" || key === "constructor";
 }
 
 function logRequest(

@@ -5,7 +5,9 @@ import { type LoadedDelivery, StoredDelivery, deliveryKey, leaseFrom, updateWrit
 import {
   type AttemptResult,
   afterAbandoning,
+  afterCancelling,
   afterTry,
+  isActiveSince,
   isReceiverFault,
   noteFailure,
   noteSuccess,
@@ -110,10 +112,6 @@ async function settleTry(
   return current?.lease_until === claimed.lease_until ? settleTry(current, tried, context) : "skipped";
 }
 
-/** Whether a webhook has been active since a time. */
-const isActiveSince = ({ status, enabled_at }: StoredWebhook, since: string): boolean =>
-  status === "active" && (enabled_at === undefined || enabled_at <= since);
-
 /**
  * Tries a pending delivery once and writes the result, unless another worker has claimed the delivery. If the webhook
  * is not active, or was disabled after the delivery was created, the delivery fails without an attempt. Throws if the
@@ -126,8 +124,10 @@ export async function deliver(
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > context.now().toISOString()) return "skipped";
   if (!webhook || !isActiveSince(webhook, delivery.created_at)) {
-    const reason = webhook ? "webhook_disabled" : "webhook_deleted";
-    const settled = await settleDelivery(delivery, afterAbandoning(delivery, reason, context.now()), context);
+    const abandoned = webhook
+      ? afterCancelling(delivery, webhook)
+      : afterAbandoning(delivery, "webhook_deleted", context.now());
+    const settled = await settleDelivery(delivery, abandoned, context);
     return settled === "skipped" ? settled : "abandoned";
   }
   const claimed = await claim(delivery, context);

@@ -1,16 +1,14 @@
 import * as z from "zod";
 
 import { Id } from "../core/ids.ts";
-import { type PageQuery, spanOf, timeQuery, timesOf } from "../core/page.ts";
 import { Timestamp, dayMs } from "../core/time.ts";
-import type { Context } from "../http/route.ts";
 import { type Journal, entryKey } from "../table/journal-keys.ts";
-import { aheadOfEntries, appendEntries, readEntries } from "../table/journal.ts";
+import { appendEntries } from "../table/journal.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./schedule.ts";
-import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.ts";
+import { StoredWebhook, WebhookParams, webhookKey } from "./webhook.ts";
 
 /*
  * Access patterns (the journal: shared/table/journal.ts)
@@ -29,7 +27,7 @@ export const deliveriesOf = (accountId: string, webhookId: string): Journal => (
 
 export const DeliveryParams = WebhookParams.extend({ delivery_id: Id.meta({ description: "The delivery's id." }) });
 
-const DeliveryStatus = z.enum(["pending", "succeeded", "failed"]);
+export const DeliveryStatus = z.enum(["pending", "succeeded", "failed"]);
 
 const AttemptError = z.enum([
   "blocked_address",
@@ -183,37 +181,4 @@ export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): 
   if (Date.parse(delivery.created_at) < oldestMs) return undefined;
   const webhook = webhookRow?.["id"] === webhook_id ? StoredWebhook.parse(webhookRow) : undefined;
   return { delivery, body: StoredBody.parse(bodyRow).body, webhook };
-}
-
-/** The filters of a webhook's deliveries. A delivery has to match all filters that the query has. */
-export const deliveryQuery = {
-  status: DeliveryStatus.optional().meta({ description: "Only deliveries with this status." }),
-  ...timeQuery("deliveries of events"),
-};
-type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
-
-/** The items that `listDeliveries` reads first. */
-export const aheadOfDeliveries = (accountId: string, webhookId: string, query: DeliveryQuery): Ahead => ({
-  keys: [webhookKey(accountId, webhookId)],
-  ...aheadOfEntries(deliveriesOf(accountId, webhookId), timesOf(query)),
-});
-
-/**
- * A page of a webhook's deliveries, newest first. Throws 404 if there is no such webhook. Throws 422 if a filter by
- * status would have to search more than 20,000 deliveries.
- */
-export async function listDeliveries(
-  accountId: string,
-  webhookId: string,
-  { page, page_size, status, since, until }: DeliveryQuery,
-  { table, now }: Context,
-): Promise<{ items: StoredDelivery[]; total: number }> {
-  await getWebhook(table, accountId, webhookId);
-  const options = {
-    ...spanOf({ page, page_size, order: "desc" }),
-    ...timesOf({ since, until }),
-    ...(status === undefined ? {} : { keep: (row: Record<string, unknown>) => row["status"] === status }),
-  };
-  const { rows, total } = await readEntries(table, deliveriesOf(accountId, webhookId), options, now());
-  return { items: rows.map((row) => StoredDelivery.parse(row)), total };
 }

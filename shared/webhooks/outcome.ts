@@ -70,6 +70,40 @@ export function afterAbandoning(
   return { ...withAttempt(delivery, attempt, now), attempt_count, status: "failed", next_attempt_at: null };
 }
 
+/** Whether a webhook has been active since a time. */
+export const isActiveSince = ({ status, enabled_at }: StoredWebhook, since: string): boolean =>
+  status === "active" && (enabled_at === undefined || enabled_at <= since);
+
+/**
+ * Whether a delivery is cancelled: it is pending, no worker is trying it, and its webhook has not been active since the
+ * delivery was created. A cancelled delivery is never tried.
+ */
+export const isCancelled = (
+  { status, created_at, lease_until }: Pick<StoredDelivery, "status" | "created_at" | "lease_until">,
+  webhook: StoredWebhook,
+  now: Date,
+): boolean =>
+  status === "pending" &&
+  (lease_until === null || lease_until <= now.toISOString()) &&
+  !isActiveSince(webhook, created_at);
+
+/**
+ * A cancelled delivery after its failure. The failure has the time at which the webhook was disabled or, if the webhook
+ * is active, enabled again. If the delivery changed later, the failure has the time of this change.
+ */
+export function afterCancelling(delivery: StoredDelivery, webhook: StoredWebhook): StoredDelivery {
+  const since = webhook.disabled_at ?? enabledAt(webhook);
+  const at = since > delivery.updated_at ? since : delivery.updated_at;
+  return afterAbandoning(delivery, "webhook_disabled", new Date(at));
+}
+
+/**
+ * A delivery as callers see it. A cancelled delivery is shown as failed. The sweep stores the same failure when the
+ * next attempt would be due.
+ */
+export const shownDelivery = (delivery: StoredDelivery, webhook: StoredWebhook, now: Date): StoredDelivery =>
+  isCancelled(delivery, webhook, now) ? afterCancelling(delivery, webhook) : delivery;
+
 /** Failures for which the receiver is not responsible. */
 const internalErrors: ReadonlySet<DeliveryAttempt["error"]> = new Set([
   "internal_error",

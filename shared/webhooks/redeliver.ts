@@ -5,7 +5,7 @@ import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
 import { tryOnce } from "./deliver.ts";
 import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
-import { type AttemptResult, afterManual, successWrite } from "./outcome.ts";
+import { type AttemptResult, afterManual, shownDelivery, successWrite } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
 import type { WebhookServices } from "./services.ts";
 import { bodyOf } from "./signing.ts";
@@ -86,11 +86,11 @@ export async function redeliver(
   const tried = await tryOnce(webhook, delivery, body, { ...services, log, now });
   const { check, changes } = manualAttempt(webhook, "redelivered");
   return commit(async () => {
-    const { delivery: before } = await load();
+    const { delivery: before, webhook: current } = await load();
     const after = afterManual(before, tried, now());
     const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
     return {
-      value: after,
+      value: shownDelivery(after, current, now()),
       writes: [check, updateWrite(after), ...due, ...successWrites(after, tried, now())],
       changes,
     };

@@ -142,7 +142,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.getByLabel("Access token").inputValue()).toBe("");
   });
 
-  test("shows the calls of a dry run, and whether the caller may make them, and changes nothing", async () => {
+  test("shows the calls of a dry run, and whether the caller has their capabilities, and changes nothing", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.view" });
     const { page } = await openPlayground({ user: member });
@@ -152,6 +152,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     );
     await page.getByRole("button", { name: "Dry run" }).click();
     expect(await status(page, "Dry run")).toContain("nothing was changed · 2 calls would run · score 2");
+    const headings = await page.locator("thead th").allTextContents();
+    expect(headings).toEqual(["Call", "Function", "Line", "Access", "Needs", "Capability held", "Times"]);
     const rows = await page.locator("tbody tr").allInnerTexts();
     expect(rows.map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual([
       "1 workspaces.list 1 read workspace.view yes 1",
@@ -289,7 +291,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await token.getAttribute("aria-describedby")).toContain("token-fault");
     await page.keyboard.type("garbage");
     await page.keyboard.press("Control+Enter");
-    await status(page, "No valid credential. Paste an access token above");
+    await status(page, "401 unauthenticated: This access token is not valid here.");
     expect(await token.getAttribute("aria-invalid")).toBe("false");
   });
 

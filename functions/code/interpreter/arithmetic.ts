@@ -68,11 +68,18 @@ export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: 
   throw typeError(at, cannotCalculate(operator, typeOf(a), typeOf(b), isPageValue(a) || isPageValue(b)));
 }
 
+/** The ranges of numbers, in words. */
+const ranges = {
+  integers: "integers go from -9007199254740991 to 9007199254740991 (2^53 - 1)",
+  numbers: `numbers go from ${-Number.MAX_VALUE} to ${Number.MAX_VALUE}`,
+};
+
 function calculateNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {
   const result = operator === "//" || operator === "%" ? divide(operator, a, b, at) : simple[operator](a, b);
   const areIntegers = Number.isInteger(a) && Number.isInteger(b);
   const isInRange = areIntegers ? Number.isSafeInteger(result) : Number.isFinite(result);
-  if (!isInRange) throw typeError(at, `This ${resultNames[operator]} is too large.`);
+  const range = areIntegers ? ranges.integers : ranges.numbers;
+  if (!isInRange) throw valueError(at, `This ${resultNames[operator]} is out of range: ${range}.`);
   // Adding 0 turns -0 into 0: Starlark's integers have no -0.
   return result + 0;
 }

@@ -1,3 +1,5 @@
+import type { Position } from "./ast.ts";
+import { LanguageError } from "./errors.ts";
 import { clip } from "./messages.ts";
 import { closestName } from "./spelling.ts";
 
@@ -39,6 +41,10 @@ export function methodHintOf(name: string, of: string, methodNames: Iterable<str
   const meant = closestName(name, names);
   return `There is no method ${clip(name)}. ${meant === undefined ? `The methods are ${names.join(", ")}.` : `Did you mean ${meant}?`}`;
 }
+
+/** The error for a method that does not exist, on a value that has no name. */
+export const unknownMethod = (at: Position, name: string, methodNames: Iterable<string>): LanguageError =>
+  new LanguageError(at, methodHintOf(name, "x", methodNames), { code: "unknown_function" });
 
 /**
  * Hints for words and signs of other languages, and for unsupported parts of Starlark. Most say what to write instead.

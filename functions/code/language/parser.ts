@@ -1,6 +1,6 @@
 import type { Access, Argument, Clause, Dict, Expression, Operation, Program, Statement } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { hintOf, isDictComprehension, methodHintOf, proseHintOf, signHintOf, statementHintOf } from "./hints.ts";
+import { hintOf, isDictComprehension, proseHintOf, signHintOf, statementHintOf, unknownMethod } from "./hints.ts";
 import { type Token, tokenize } from "./lexer.ts";
 import { callLimit, clauseLimit, nestingLimit } from "./limits.ts";
 import { clip, messages } from "./messages.ts";
@@ -353,7 +353,7 @@ function parseAccesses(parser: Parser, of: Expression): Expression {
     if (!isNext(parser, "(")) accesses.push({ kind: "member", name, at });
     else if (parser.builtins.methods.has(name))
       accesses.push({ kind: "method", name, args: parseArguments(parser), at });
-    else throw syntaxError(parser, methodHintOf(name, "x", parser.builtins.methods.keys()));
+    else throw unknownMethod(peek(parser).at, name, parser.builtins.methods.keys());
   }
   if (isNext(parser, "(")) throw syntaxError(parser, messages.notCallable);
   return accesses.length > 0 ? { kind: "path", of, accesses, at: of.at } : of;

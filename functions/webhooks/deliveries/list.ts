@@ -3,7 +3,8 @@ import * as z from "zod";
 import { pageOf, pageQuery, spanCheck } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { aheadOfDeliveries, Delivery, deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery.ts";
+import { Delivery } from "../../../shared/webhooks/delivery.ts";
+import { aheadOfDeliveries, deliveryQuery, listDeliveries } from "../../../shared/webhooks/list-deliveries.ts";
 import { WebhookParams } from "../../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({

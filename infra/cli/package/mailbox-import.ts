@@ -56,6 +56,16 @@ function parseFile(file: string): { columns: string[]; records: Parsed[] } {
 /** The greatest lengths of the cells that the API takes, in UTF-16 code units. */
 const longest = { localPart: 64, name: 100 };
 
+/** Matches the local parts that the API takes, without their greatest length. */
+const localPartPattern = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
+
+/** Explains why the API does not take a local part, in lower case. Undefined if the API takes it. */
+function localPartFault(local: string): string | undefined {
+  if (local.length > longest.localPart) return `The part before the @ has more than ${longest.localPart} characters.`;
+  if (localPartPattern.test(local)) return undefined;
+  return "The part before the @ has only letters a to z, digits, dots, hyphens and underscores. It begins and ends with a letter or a digit, and has no two dots in a row.";
+}
+
 const invalidEmail = { code: "invalid_email", message: "The e-mail address is not valid." };
 
 /**
@@ -65,10 +75,8 @@ const invalidEmail = { code: "invalid_email", message: "The e-mail address is no
 function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>): PersonRow["failure"] {
   if (domain === "") return invalidEmail;
   if (seen.has(email)) return { code: "duplicate_in_file", message: "An earlier row has the same address." };
-  if (email.indexOf("@") > longest.localPart) {
-    const message = `The part before the @ has more than ${longest.localPart} characters.`;
-    return { code: "invalid_local_part", message };
-  }
+  const message = localPartFault(localPartOf(email));
+  if (message !== undefined) return { code: "invalid_local_part", message };
   for (const name of ["first_name", "last_name"]) {
     const { length } = cells[name] ?? "";
     if (length < 1 || length > longest.name)

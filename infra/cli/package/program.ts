@@ -115,6 +115,18 @@ function requireRecords({ created_count, skipped }: DnsImportResponse): void {
   if (odd) throw new Failure(`No record was imported. Line ${odd.line}: ${odd.reason}.`, exitCodes.failed);
 }
 
+/** The most characters of a zone file that the API takes. */
+const longestZone = 1_000_000;
+
+/** The text of a zone file. Throws a `Failure` if the API does not take the text because of its length. */
+function readZone(file: string): string {
+  const text = readText(file);
+  const shown = file === "-" ? "The standard input" : file;
+  if (text.trim() === "") throw new Failure(`${shown} is empty. It needs at least one record.`);
+  if (text.length > longestZone) throw new Failure(`${shown} has more than ${longestZone} characters.`);
+  return text;
+}
+
 function addZoneImport(program: Command): void {
   const group = groupOf(program, ["dns_records"]).alias("dns");
   const command = group
@@ -132,7 +144,7 @@ function addZoneImport(program: Command): void {
   command.action(async (file: string | undefined) => {
     const options = command.optsWithGlobals<ImportOptions>();
     if ((file === undefined) !== (options.publicDns === true)) throw new Failure("Give a zone file, or --public-dns.");
-    const zone_file = file === undefined ? undefined : readText(file);
+    const zone_file = file === undefined ? undefined : readZone(file);
     const domain = options.domain ?? (zone_file === undefined ? undefined : originIn(zone_file));
     if (domain === undefined)
       throw new Failure(
@@ -153,8 +165,12 @@ function addZoneImport(program: Command): void {
 /** Prints the result of an import for people: the records, the skipped entries, and their numbers. */
 function printImport(found: DnsImportResponse): void {
   const records = found.dry_run ? found.planned : found.created;
-  if (records.length > 0)
-    print(tableOf(records as unknown as Record<string, unknown>[], ["name", "type", "ttl", "priority", "value"]));
+  // Only a few types of records have these members.
+  const some = (["weight", "port", "flags", "tag"] as const).filter((name) =>
+    records.some((one) => one[name] !== null),
+  );
+  const columns = ["name", "type", "ttl", "priority", ...some, "value"];
+  if (records.length > 0) print(tableOf(records as unknown as Record<string, unknown>[], columns));
   if (found.skipped.length > 0)
     print(`\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`);
   const verb = found.dry_run ? "would be" : found.created_count === 1 ? "was" : "were";

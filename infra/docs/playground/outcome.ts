@@ -75,8 +75,8 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 
 /**
  * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
- * line with the position of this mistake. Each further mistake is one line. `heading` is the line before them: their
- * number, and how many of them the message has. `rest` is the remaining text, about all mistakes.
+ * line with the position of this mistake. Each further mistake is one line. `heading` is the line before them, if
+ * the message does not have all of them. `rest` is the remaining text, about all mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
@@ -92,7 +92,9 @@ export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">
   // After the position come a line of the program, and a line with a caret.
   for (const one of lines.slice(positionLine + 3)) {
     const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
-    if (/^\d+ more mistakes?(?:, the first \d+ of them)?:$/.test(one)) heading = one;
+    const counted = /^\d+ more mistakes?(, the first \d+ of them)?:$/.exec(one);
+    if (counted?.[1] !== undefined) heading = one;
+    else if (counted) continue;
     else if (text === undefined) rest.push(one);
     else mistakes.push({ line: Number(at), column: Number(character), text });
   }
@@ -138,7 +140,10 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
   );
 }
 
-/** The badge that says whether the caller has the capability of a call. Null if this is known only in a real run. */
+/**
+ * The badge that says whether the caller has the capability of a call. Null if the account is known only in a run, or if
+ * the caller has the capability for only some resources.
+ */
 function heldBadge(held: boolean | null): HTMLSpanElement {
   if (held === null) return badge("known only when it runs", "skipped");
   return held ? badge("yes", "completed") : badge("no", "failed");
@@ -154,7 +159,7 @@ const plannedParts = (calls: PlannedCall[]): HTMLElement[] =>
   });
 
 function dryTable(calls: PlannedCall[]): HTMLTableElement {
-  const headings = ["Call", "Function", "Line", "Access", "Needs", "You may", "Times"];
+  const headings = ["Call", "Function", "Line", "Access", "Needs", "Capability held", "Times"];
   const row = ({ index, function: name, line, access, capability, held, count }: PlannedCall): HTMLTableRowElement =>
     element(
       "tr",
@@ -216,6 +221,5 @@ export type Problem = { code?: string; title?: string; detail?: string | { loc: 
 /** The text for a failed request. */
 export function problemOf(status: number, body: Problem): string {
   if (Array.isArray(body?.detail)) return body.detail.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("\n");
-  if (status === 401) return `${body?.title ?? "Not signed in"}. Paste an access token above.`;
   return `${status} ${body?.code ?? ""}: ${body?.detail ?? "The request failed."}`;
 }

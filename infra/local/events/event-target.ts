@@ -108,7 +108,7 @@ const idleMs = 10_000;
 /** The most waiting events that are kept in memory. Further events are read from the queue. */
 const mostHeld = 1_000;
 
-export type EventTarget = Poller & {
+export type EventTarget = Omit<Poller, "run"> & {
   /** Stores an event in the queue, and handles it without waiting for the next check of the queue. */
   add: (event: QueuedEvent) => Promise<void>;
 };

@@ -2,6 +2,8 @@
 export type Poller = {
   /** Runs the work soon. Several calls before the next run have the same effect as one call. */
   wake: () => void;
+  /** Runs the work soon. Resolves when this run has ended, or when the poller stops. Never rejects. */
+  run: () => Promise<void>;
   /** Stops the poller. Resolves when the current run has ended. */
   stop: () => Promise<void>;
 };
@@ -30,7 +32,7 @@ export const restAfter = (tookMs: number, ratio: number): number =>
   Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
 /**
- * Runs the work at the start, after each `wake`, and without `wake` every `idleMs`.
+ * Runs the work at the start, after each `wake` and `run`, and without them every `idleMs`.
  * - After each run, pauses `restRatio` times as long as the run took. With 4, short work takes at most a fifth of the
  *   process's time.
  * - The pause is at most a second. So new work is not late.
@@ -39,6 +41,8 @@ export const restAfter = (tookMs: number, ratio: number): number =>
 export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOptions): Poller {
   const state = { isStopping: false, isAwake: false };
   let interrupt: (() => void) | undefined;
+  /** The callers that wait for the next run. */
+  const waiting: (() => void)[] = [];
 
   /** Waits for `ms` milliseconds. An interruption ends the wait earlier if `until` returns true. */
   const wait = (ms: number, until: () => boolean): Promise<void> =>
@@ -52,22 +56,30 @@ export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOpti
       interrupt();
     });
 
-  async function run(): Promise<void> {
+  async function repeat(): Promise<void> {
     while (!state.isStopping) {
       state.isAwake = false;
+      const served = waiting.splice(0);
       const startedAt = performance.now();
       await work().catch(onError);
+      for (const resolve of served) resolve();
       const restMs = restAfter(performance.now() - startedAt, restRatio);
       await wait(restMs, () => state.isStopping);
       await wait(Math.max(0, idleMs - restMs), () => state.isStopping || state.isAwake);
     }
   }
 
-  const done = run();
+  const done = repeat();
+  const wake = (): void => {
+    state.isAwake = true;
+    interrupt?.();
+  };
   return {
-    wake: () => {
-      state.isAwake = true;
-      interrupt?.();
+    wake,
+    run: () => {
+      const ran = new Promise<void>((resolve) => void waiting.push(resolve));
+      wake();
+      return Promise.race([ran, done]);
     },
     stop: async () => {
       state.isStopping = true;

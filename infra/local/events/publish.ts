@@ -28,7 +28,12 @@ const idleMs = 1_000;
 const isPublished = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
 /** Publishes the changes of the table to the log in the data folder. Uses the code of the deployed worker. */
-export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
+export async function startPublishing({
+  table,
+  dataDir,
+  onEvent,
+  onError,
+}: PublishingOptions): Promise<Omit<Poller, "run">> {
   const publish = embeddedPublisher(eventsIn(dataDir), { onEvent, onError });
   // Only errors are logged. A line for each batch would double the number of log lines.
   const log = createLog(process.env["LOG_LEVEL"] === "silent" ? "silent" : "error", {}, "text");

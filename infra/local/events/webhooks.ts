@@ -12,8 +12,8 @@ type WebhookOptions = { dataDir: string; onError: (source: string, error: unknow
 export type Webhooks = {
   /** Stores a published event for delivery. Resolves when the event is stored, not when it is delivered. */
   onEvent: (event: Event) => Promise<void>;
-  /** Retries due deliveries at once. */
-  retry: () => void;
+  /** Retries due deliveries at once. Resolves when each due delivery was tried. */
+  retry: () => Promise<void>;
   /**
    * Waits for running deliveries, but at most 12 seconds. A delivery that takes longer is retried after the next start.
    */
@@ -42,7 +42,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   });
   return {
     onEvent: target.add,
-    retry: retries.wake,
+    retry: retries.run,
     stop: async () => {
       const waiting = new AbortController();
       const stopped = Promise.all([target.stop(), retries.stop()]).then(() => waiting.abort());

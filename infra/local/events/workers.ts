@@ -1,3 +1,5 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { handler as advanceDedicatedIps } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { handler as advanceDomains } from "../../../functions/workers/advance-domains.ts";
 import { handler as advanceRecharges } from "../../../functions/workers/advance-recharges.ts";
@@ -13,8 +15,11 @@ import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** The running workers. `onClockMoved` runs the workers at once, because moving the clock can make work due. */
-export type Workers = Poller & { onClockMoved: () => void };
+/**
+ * The running workers. `onClockMoved` runs the workers at once, because moving the clock can make work due. It resolves
+ * when each of them has run, but after 10 seconds at the latest. Then the workers continue in the background.
+ */
+export type Workers = Omit<Poller, "run"> & { onClockMoved: () => Promise<void> };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (source: string, error: unknown) => void };
 
@@ -25,6 +30,9 @@ type WorkersOptions = { table: Table; dataDir: string; onError: (source: string,
 const domainsEveryMs = 2_000;
 
 const checkoutsEveryMs = 15_000;
+
+/** The longest time that `onClockMoved` waits, in milliseconds. */
+const longestWaitMs = 10_000;
 
 /**
  * Starts the worker that asks the payment provider about open checkouts. The first run asks about all open checkouts,
@@ -72,9 +80,12 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
       domains.wake();
       dedicatedIps.wake();
     },
-    onClockMoved: () => {
-      for (const poller of pollers) poller.wake();
-      webhooks.retry();
+    onClockMoved: async () => {
+      const waiting = new AbortController();
+      const done = Promise.all([...pollers.map((poller) => poller.run()), webhooks.retry()]);
+      const late = delay(longestWaitMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+      await Promise.race([done, late]);
+      waiting.abort();
     },
     stop: async () => {
       await Promise.all(pollers.map((poller) => poller.stop()));

@@ -36,7 +36,7 @@ const content = `
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <label>Auth code <input name="auth_code" placeholder="a random one" /></label>
   <label>Nameservers <input name="nameservers" placeholder="as they are" /></label>
-  <label>Registered at <input name="registered_at" placeholder="long ago, or 2026-01-31T12:00:00.000Z" /></label>
+  <label>Registered at <input name="registered_at" placeholder="long ago, or 2026-01-31T12:00:00Z" /></label>
   <label><input type="checkbox" name="locked" /> Locked against transfer</label>
   <button>Register</button>
 </form>
@@ -129,6 +129,12 @@ const Delegation = z.strictObject({
 });
 type Delegation = z.output<typeof Delegation>;
 
+/** A time with or without milliseconds, and with any offset. The output is a `Timestamp`. */
+const Time = z.iso
+  .datetime({ offset: true, abort: true, error: "Write a time such as 2026-01-31T12:00:00Z" })
+  .transform((at) => new Date(at).toISOString())
+  .pipe(Timestamp);
+
 /** A registration at another registrar. By default the name keeps its nameservers, and the auth code is random. */
 const ElsewhereForm = Delegation.extend({
   elsewhere: z.literal(true),
@@ -138,8 +144,8 @@ const ElsewhereForm = Delegation.extend({
     .max(255)
     .default(() => randomBytes(12).toString("base64url")),
   locked: z.boolean().default(false),
-  registered_at: Timestamp.optional(),
-  expires_at: Timestamp.optional(),
+  registered_at: Time.optional(),
+  expires_at: Time.optional(),
 });
 const RegistryForm = z.discriminatedUnion("elsewhere", [
   ElsewhereForm,

@@ -53,10 +53,10 @@ async function readAhead(dataDir: string): Promise<number> {
 /**
  * `/_local/clock`: the product's clock. The clock never goes back. Access tokens use the machine's time instead.
  * - GET: the time.
- * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work. A time after the
- *   year 9999 is refused with 422.
+ * - POST: moves the clock ahead by `days`, `hours` and `minutes`, and answers after `onMoved`, which does the work that
+ *   is due. A time after the year 9999 is refused with 422.
  */
-export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
+export async function clockPaths(dataDir: string, onMoved: () => Promise<void>): Promise<LocalPath[]> {
   let aheadMs = await readAhead(dataDir);
   setClockAhead(aheadMs);
   const timeAnswer = (status: number): Answer =>
@@ -72,7 +72,7 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600, flush: true });
     await rename(`${fileIn(dataDir)}.new`, fileIn(dataDir));
     setClockAhead(aheadMs);
-    onMoved();
+    await onMoved();
     return timeAnswer(200);
   };
   return [

@@ -107,6 +107,8 @@ export async function checkSpf(
   const isBehindAll = lacking.some((term) => only.toLowerCase().includes(term));
   const hint = isBehindAll ? ' Receivers ignore the terms after "all".' : "";
   const others = new Set(spf_includes.map((name) => `include:${name}`));
+  // A domain can have our own name in `spf_includes`. Without our include, mail from us does not pass.
+  others.delete(`include:${platform().spfInclude}`);
   if (dns_mode === "external" && lacking.every((term) => others.has(term))) {
     const message = `The SPF record allows mail from us. It lacks ${lacking.join(" ")} of the domain's spf_includes.${hint}`;
     return { ...about, status: "warn", message, missing: wanted };

@@ -38,9 +38,26 @@ const Skipped = z
   .meta({ id: "SkippedZoneEntry", description: "An entry that is not imported." });
 type Skipped = z.output<typeof Skipped>;
 
-const PlannedRecord = DnsRecord.pick({ name: true, type: true, value: true, ttl: true, priority: true }).meta({
-  id: "PlannedDnsRecord",
-  description: "A record that would be created.",
+const PlannedRecord = DnsRecord.pick({
+  name: true,
+  type: true,
+  value: true,
+  ttl: true,
+  priority: true,
+  weight: true,
+  port: true,
+  flags: true,
+  tag: true,
+}).meta({ id: "PlannedDnsRecord", description: "A record that would be created." });
+type PlannedRecord = z.output<typeof PlannedRecord>;
+
+const plannedOf = (record: ParsedRecord): PlannedRecord => ({
+  priority: null,
+  weight: null,
+  port: null,
+  flags: null,
+  tag: null,
+  ...record,
 });
 
 export const ImportAnswer = z
@@ -123,7 +140,12 @@ function recordThatFits(
 
 const inOrder = (skipped: readonly Skipped[]): Skipped[] => skipped.toSorted((a, b) => a.line - b.line);
 
-const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, longestShown);
+/** A record as text for people, or its beginning. The members are in the order of a zone file. */
+const recordText = ({ name, type, priority, weight, port, flags, tag, value }: RecordInput): string =>
+  [name, type, priority, weight, port, flags, tag, value]
+    .filter((member) => member !== undefined)
+    .join(" ")
+    .slice(0, longestShown);
 
 /** The services by which mail programs find their servers (RFC 6186, RFC 8314 §5.1, RFC 8620 §2.2). */
 const mailServices = /^_(?:imaps?|pop3s?|submissions?|sieve|jmap|autodiscover)\._tcp$/;
@@ -271,7 +293,7 @@ export async function importRecords(
       dry_run,
       method,
       unanswered_count: unanswered,
-      planned: firstStorable(dry_run ? fitting.map(({ record }) => ({ priority: null, ...record })) : [], shownAtMost),
+      planned: firstStorable(dry_run ? fitting.map(({ record }) => plannedOf(record)) : [], shownAtMost),
       created: firstStorable(created.slice(0, shownAtMost).map(show), shownAtMost),
       created_count: dry_run ? fitting.length : created.length,
       skipped: left.slice(0, shownAtMost),

@@ -222,7 +222,10 @@ describe("a mistake that only the run can find fails at its place:", () => {
     ["len(notes.get(id='a').parent)", "1:5 type_error len takes a text, a list or a dict, not a null."],
     [`sum(${echo("1")})`, "1:5 type_error sum takes a list of numbers, not a number."],
     [`sum(${echo("[1, None]")})`, "1:5 type_error sum takes a list of numbers, and an item is a null."],
-    ["sum([9007199254740991, 1])", "1:1 type_error This sum is too large."],
+    [
+      "sum([9007199254740991, 1])",
+      "1:1 value_error This sum is out of range: integers go from -9007199254740991 to 9007199254740991 (2^53 - 1).",
+    ],
     [`[i for i in range(${echo("0.5")})]`, "1:19 type_error range takes a whole number, not 0.5."],
     [`[i for i in range(${echo("'1'")})]`, "1:19 type_error range takes a whole number, not a string."],
     [`[i for i in range(${echo("1000000000")})]`, "1:19 too_much_work The program takes more than"],
@@ -264,8 +267,15 @@ describe("a mistake that only the run can find fails at its place:", () => {
     ["1 // 0", "1:1 value_error `//` cannot divide by 0."],
     ["1 % 0", "1:1 value_error `%` cannot divide by 0."],
     ["7.5 // 2", "1:1 type_error `//` takes two whole numbers, not 7.5."],
-    ["9007199254740991 * 2", "1:1 type_error This product is too large."],
-    ["-9007199254740991 - 1", "1:1 type_error This difference is too large."],
+    [
+      "9007199254740991 * 2",
+      "1:1 value_error This product is out of range: integers go from -9007199254740991 to 9007199254740991 (2^53 - 1).",
+    ],
+    [
+      "-9007199254740991 - 1",
+      "1:1 value_error This difference is out of range: integers go from -9007199254740991 to 9007199254740991 (2^53 - 1).",
+    ],
+    ["1.5 * float('1e308') * 1.5", "1:1 value_error This product is out of range: numbers go from -1.79"],
     ["'a' * 1.5", "1:1 type_error A text or list is repeated a whole number of times, not 1.5 times."],
   ])("%s", async (program, message) => {
     expect(isRight(program)).toBe(true);

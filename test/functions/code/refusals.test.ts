@@ -20,6 +20,13 @@ function mistakeOf(program: string): Diagnostic {
   throw new Error(`nothing is wrong with ${program}`);
 }
 
+test.each(['"a".rjust(3)', "[1].append(2)", "f(x=1).center()"])(
+  "a method that does not exist, as in %s, has the code unknown_function",
+  (program) => {
+    expect(mistakeOf(program).code).toBe("unknown_function");
+  },
+);
+
 const namesOf = (program: string) =>
   parseProgram(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 

@@ -73,7 +73,10 @@ describe("an invalid operation is reported with its place and the value's member
     ["-'a'", "1:1 type_error `-` takes a number, not a string."],
     ["[x for x in 'abc']", "1:13 type_error A comprehension goes over a list, and the value is a string."],
     ["{f'{1}': 1, '1': 2}", '1:13 type_error The key "1" is given twice.'],
-    ["9007199254740991 + 1", "1:1 type_error This sum is too large."],
+    [
+      "9007199254740991 + 1",
+      "1:1 value_error This sum is out of range: integers go from -9007199254740991 to 9007199254740991 (2^53 - 1).",
+    ],
     [`${note}x.tags[5]`, "2:7 no_such_member x.tags has items 0 to 1: there is no item 5."],
     [`${note}x.tags[0 + 5]`, "2:7 no_such_member x.tags has items 0 to 1: there is no item 5."],
     ["['a'][-2]", "1:6 no_such_member the list has items 0 to 0: there is no item -2."],

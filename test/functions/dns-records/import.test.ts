@@ -52,6 +52,34 @@ test("adds the missing records, and gives the reason for each skipped line", asy
   expect((await list(account, domain)).total).toBe(before + 3);
 });
 
+test("shows all members of the planned records, and of the skipped records of a zone file", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const zone_file = `@ IN MX 10 mail.old.example.
+_imaps._tcp IN SRV 5 7 993 imap.old.example.
+www IN CAA 0 nope "ca.example"
+_xmpp._tcp IN SRV 1 2 5222 chat.old.example.
+sub IN CAA 128 issue "ca.example"
+sub IN HTTPS 3 . alpn=h2
+sub IN A 192.0.2.1
+`;
+  const { body } = await send(account, { domain, zone_file, dry_run: true });
+  expect(body.skipped.map(({ text }: { text: string }) => text)).toEqual([
+    "@ MX 10 mail.old.example.",
+    "_imaps._tcp SRV 5 7 993 imap.old.example.",
+    "www CAA 0 nope ca.example",
+  ]);
+  const none = { ttl: 3_600, priority: null, weight: null, port: null, flags: null, tag: null };
+  expect(body.planned).toEqual([
+    { ...none, name: "_xmpp._tcp", type: "SRV", value: "chat.old.example", priority: 1, weight: 2, port: 5_222 },
+    { ...none, name: "sub", type: "CAA", value: "ca.example", flags: 128, tag: "issue" },
+    { ...none, name: "sub", type: "HTTPS", value: ". alpn=h2", priority: 3 },
+    { ...none, name: "sub", type: "A", value: "192.0.2.1" },
+  ]);
+  const { body: done } = await send(account, { domain, zone_file });
+  expect(done.created).toMatchObject(body.planned);
+});
+
 test("changes nothing in a dry run, or when the same file is imported again", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);

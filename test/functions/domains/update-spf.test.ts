@@ -35,6 +35,18 @@ test("adds others' SPF records to the domain's SPF record, in the zone at once, 
   expect(await dig(name, "TXT")).toEqual([`v=spf1 ${ours} ~all`]);
 });
 
+test("our own SPF record is in the domain's SPF record once, also if `spf_includes` names it", async () => {
+  const account = await newAccount();
+  const [{ name }, other] = [await quicklyActive(account), await partner(account, "v=spf1 ip4:192.0.2.1 -all")];
+  const own = "_spf.hosted-mail.example";
+  const { status, body } = await update(account, name, [own, other]);
+  expect([status, body.spf_includes]).toEqual([200, [own, other]]);
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 include:${own} include:${other} ~all`]);
+  const { body: health } = await domainsRequest(account, "GET", `/${name}/health`);
+  const spf = health.checks.find((check: { name: string }) => check.name === "spf");
+  expect(spf).toMatchObject({ status: "pass", message: expect.stringContaining("2 of at most 10 DNS look-ups") });
+});
+
 test("refuses an include that breaks the record, names it, and changes nothing", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { exportKey, StoredExport } from "../../../shared/mail/mailboxes/export.ts";
 import { asOwner, newWorkspace } from "../../support/auth.ts";
 import { readCsv } from "../../support/csv.ts";
@@ -254,3 +255,16 @@ test("records the export with its actor and its number of rows, and without its 
   });
   expect(JSON.stringify(change)).not.toContain("ada@");
 });
+
+test.each(["suspended", "closed"] as const)(
+  "is refused in a %s account, in which mailboxes can be listed",
+  async (status) => {
+    const account = await newAccount();
+    const { name } = await home(account);
+    await stocked(account, name, ["ada"]);
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    const { status: refused, body } = await askExport(account);
+    expect([refused, body.code]).toEqual([403, "account_suspended"]);
+    expect((await listed(account)).items).toMatchObject([{ primary_email: `ada@${name}` }]);
+  },
+);

@@ -37,6 +37,22 @@ test("shows the permissions on the account, and on the resources of narrower gra
   );
 });
 
+test("leaves out the capabilities of a role that have no effect on its workspace, domain or mailbox", async () => {
+  const account = await newAccount();
+  const workspaceId = await newWorkspace(account, "Sales");
+  const scope = { type: "workspace" as const, id: workspaceId };
+  const user = await newMember(account, { role: "editor", scope });
+  const { scopes } = (await permissionsOf(account, user)).body;
+  const onAccountOnly = /^(?:suppression|tag)\./;
+  expect(scopes[0].capability_keys.toSorted()).toEqual(
+    roles.editor.filter((one) => !onAccountOnly.test(one)).toSorted(),
+  );
+  const refused = await request("GET", `/v1/public/accounts/${account.id}/suppressions`, { token: user.token });
+  expect(refused.status).toBe(403);
+  const also = await newMember(account, { role: "editor", scope }, { capability: "tag.manage" });
+  expect((await permissionsOf(account, also)).body.scopes[0].capability_keys).toContain("tag.manage");
+});
+
 test("owners and super admins hold all capabilities, and the answer says whether the caller is one or the other", async () => {
   const account = await newAccount();
   const owner = (await permissionsOf(account, account.owner)).body;

@@ -329,7 +329,7 @@ describe("imports", () => {
       const wrong = [`p0@${domain},Pat,Again,`, "nobody,No,Mail,", "c@nope.example,Cy,Ng,Red", `a..b@${domain},Do,Ot,`];
       await writeFile(join(folder, "people.csv"), csv(...many, ...wrong));
       const dry = await hostedMail(["mailboxes", "import", "people.csv", "--dry-run"]);
-      expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 102, existed: 0, failed: 3 });
+      expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 101, existed: 0, failed: 4 });
       const first = await hostedMail(["mailboxes", "import", "people.csv"]);
       expect(first).toMatchObject({
         code: 1,
@@ -388,6 +388,31 @@ describe("imports", () => {
     expect(reasons()).toEqual(expected);
     const { quota } = await client.mailboxes.get({ account_id: account.id, mailbox: `u@${domain}` });
     expect(quota.allowed).toBe(2 ** 30);
+  });
+
+  test("the valid rows of a file, and a dry run reports the same local parts as the API refuses", async () => {
+    const wrong = ["a..b", ".a", "a.", "-a", "a_", "a+b", "a'b", "j\u00f6rg", "\u212aelvin\u00e9", "a/b"];
+    const right = ["a.b-c_d", "7", `${"x".repeat(63)}y`, "UP"];
+    const rows = [...wrong, ...right].map((local) => `${local}@${domain},Lo,Cal,`);
+    await writeFile(join(folder, "locals.csv"), csv(...rows, `"m,x@${domain}",Lo,Cal,`));
+    const dry = await hostedMail(["mailboxes", "import", "locals.csv", "--dry-run"]);
+    expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 4, existed: 0, failed: 11 });
+    const report = readFileSync(join(folder, "locals.failed.csv"), "utf8");
+    expect(new Set(parse<Record<string, string>>(report, { columns: true }).map((row) => row["error_code"]))).toEqual(
+      new Set(["invalid_local_part"]),
+    );
+    await Promise.all(
+      [...wrong, "m,x"].map(async (local_part) => {
+        const { failed } = await client.mailboxes.bulk({
+          account_id: account.id,
+          domain,
+          items: [{ local_part, first_name: "Lo", last_name: "Cal" }],
+        });
+        expect(failed, local_part).toMatchObject([{ code: "invalid_local_part" }]);
+      }),
+    );
+    const { stdout } = await hostedMail(["mailboxes", "import", "locals.csv"]);
+    expect(JSON.parse(stdout)).toMatchObject({ created: 4, failed: 11 });
   });
 
   test("the valid rows of a file, and reports the rows whose domain the API refuses", async () => {
@@ -468,6 +493,16 @@ describe("imports", () => {
     const again = await hostedMail(["dns", "import", "zone.txt"]);
     expect(again.code).toBe(0);
     expect(JSON.parse(again.stdout)).toMatchObject({ created_count: 0, skipped_count: 2 });
+  });
+
+  test.each([
+    ["", "zone-length.txt is empty. It needs at least one record."],
+    [" \n\n", "zone-length.txt is empty. It needs at least one record."],
+    ["; a\n".repeat(250_001), "zone-length.txt has more than 1000000 characters."],
+  ])("no zone from a file that is empty or too long, and names the file (%#)", async (zone, message) => {
+    await writeFile(join(folder, "zone-length.txt"), zone);
+    const failed = await hostedMail(["dns", "import", "zone-length.txt", "--domain", domain]);
+    expect(failed).toMatchObject({ code: 2, stdout: "", stderr: `hosted-mail: ${message}\n` });
   });
 
   test("no zone from a file without any record, and exits with 1", async () => {

@@ -7,6 +7,7 @@ import { Marked, type Token, type Tokens } from "marked";
 import { describe, expect, test } from "vitest";
 
 import { layOut } from "../../../infra/docs-pages/layout.ts";
+import { withSiteLinks } from "../../../infra/docs-pages/markdown-links.ts";
 import { docsPages, groups, operatorPages, unpublished } from "../../../infra/docs-pages/pages.ts";
 import { operations } from "../../../infra/docs-pages/reference/operations.ts";
 import { linkTarget, renderMarkdown, sectionsOf, slugOf } from "../../../infra/docs-pages/render.ts";
@@ -112,6 +113,23 @@ test("every page except the playground also exists as Markdown, and links to its
   expect(contentOf("docs/errors.md")).toContain("### not_found");
 });
 
+test("every relative link of every Markdown page leads to a published path", () => {
+  const pages = assets.filter(({ to }) => /^docs\/.*\.md$/.test(to)).map(({ to }) => to);
+  const targets = pages.flatMap((to) =>
+    tokensOf(contentOf(to))
+      .filter((token): token is Tokens.Link | Tokens.Image => token.type === "link" || token.type === "image")
+      .filter(({ href }) => !/^(?:https?|mailto):/.test(href))
+      .map(({ href }) => ({ to, href })),
+  );
+  const lost = targets.filter(({ to, href }) => {
+    const { pathname } = new URL(href, `https://docs.example/${to}`);
+    return !served.has(pathname);
+  });
+  expect(targets.length).toBeGreaterThan(500);
+  expect(lost.map(({ to, href }) => `${to} → ${href}`)).toEqual([]);
+  expect(contentOf("docs/changelog.md")).toContain("](/docs/billing.md");
+});
+
 test("llms.txt has a title, a summary, and a link to the Markdown of every page and operation", () => {
   const text = contentOf("llms.txt");
   expect(text).toMatch(/^# .+\n\n> .+\n/);
@@ -191,6 +209,32 @@ test.each(documents)("the code in %s parses in its language", (file) => {
     const filledIn = text.replaceAll(/<[a-z][a-z -]*>/gi, "PLACEHOLDER");
     expect(() => parse[lang ?? ""]?.(filledIn), text).not.toThrow();
   }
+});
+
+describe("in the published Markdown of a document,", () => {
+  const published = (markdown: string): string => withSiteLinks(markdown, "docs/here.md");
+
+  test("links lead to the Markdown of pages", () => {
+    expect(published("See [`docs/webhooks.md`](webhooks.md#retries), [here](#top).")).toBe(
+      "See [`docs/webhooks.md`](/docs/webhooks.md#retries), [here](#top).",
+    );
+    expect(published("[a [b]](../CHANGELOG.md) [c](/docs/reference/tags) [d](/docs) [e](https://example.com)")).toBe(
+      "[a [b]](/docs/changelog.md) [c](/docs/reference/tags.md) [d](/docs) [e](https://example.com)",
+    );
+  });
+
+  test("a picture, and a link to a file that is no page, become their text", () => {
+    expect(published("See [the `map`](architecture.md). ![A map.](images/map.svg)")).toBe("See the `map`. A map.");
+  });
+
+  test.each([
+    "`[a](webhooks.md)`",
+    "``[a](webhooks.md) ` ``",
+    "```\n[a](webhooks.md) `\n```",
+    "- x\n  ```\n  [a](b.md)\n  ```",
+  ])("code stays as it is: %j", (code) => {
+    expect(published(`${code}\n\n[b](webhooks.md)`)).toBe(`${code}\n\n[b](/docs/webhooks.md)`);
+  });
 });
 
 describe("in the Markdown of a document,", () => {

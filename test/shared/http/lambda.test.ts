@@ -26,6 +26,16 @@ test("the API refuses a member that would reach an object's prototype", async ()
   expect([status, total]).toEqual([422, 0]);
 });
 
+test.each([
+  ['{"name":"x","__proto__":{"a":1}}', ["body", "__proto__"]],
+  ['{"name":"a:b","tags":["__proto__",{"x":{"__proto__":1}}]}', ["body", "tags", 1, "x", "__proto__"]],
+  ['{"a":{"constructor":{"b":[],"prototype":{}}}}', ["body", "a", "constructor"]],
+  ['{"constructor":1,"prototype":2,"\\u005f_proto__":3}', ["body", "__proto__"]],
+])("the 422 for the forbidden member of %s has its place", async (text, loc) => {
+  const { status, body } = await post(text);
+  expect([status, body.detail]).toMatchObject([422, [{ loc, type: "extra_forbidden" }]]);
+});
+
 test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])(
   "the API answers a body of type %j with 415",
   async (type) => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { asOwner, giveGroup, join, makeOwner, newGroup } from "../../../support/auth.ts";
 import { request } from "../../../support/request.ts";
@@ -53,6 +53,32 @@ test("a member of an owning group is an owner, and somebody whose last role was 
   const { access } = await listedMember(leaver.id);
   await asOwner(account, "DELETE", `role-assignments/${access[0].id}`);
   expect(await listedMember(leaver.id)).toBeUndefined();
+});
+
+test("a service account that has expired is not listed, although it still has its role", async () => {
+  const account = await newAccount();
+  const start = Date.now();
+  const expires_at = new Date(start + 600_000).toISOString();
+  const [ending, lasting] = await Promise.all(
+    [{ name: "Import", expires_at }, { name: "Export" }].map((body) =>
+      asOwner(account, "POST", "service-accounts", body),
+    ),
+  );
+  for (const { id: subject_id } of [ending, lasting]) {
+    const role = { subject_id, subject_type: "service_account", role_key: "viewer" };
+    await asOwner(account, "POST", "role-assignments", role);
+  }
+  const programs = async () =>
+    (await asOwner(account, "GET", "members")).items
+      .filter((one: { subject_type: string }) => one.subject_type === "service_account")
+      .map((one: { subject_id: string }) => one.subject_id);
+  expect(await programs()).toEqual(expect.arrayContaining([ending.id, lasting.id]));
+  try {
+    vi.useFakeTimers({ toFake: ["Date"], now: start + 600_000 });
+    expect(await programs()).toEqual([lasting.id]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("needs auth.manage", async () => {

@@ -39,6 +39,32 @@ test("the poller works at once, and works again if it is woken during the work, 
   expect(count()).toBe(2);
 });
 
+test("run waits for work that begins after the call, also if the work fails", async () => {
+  const { poller, finish, begun, errors } = pollerOf({ fail: true });
+  const second = begun();
+  const ended: string[] = [];
+  const ran = poller.run().then(() => ended.push("run"));
+  finish();
+  await second;
+  ended.push("second began");
+  finish();
+  await ran;
+  expect([ended, errors]).toEqual([
+    ["second began", "run"],
+    [new Error("failed"), new Error("failed")],
+  ]);
+});
+
+test("run ends when the poller stops", async () => {
+  const { poller, finish, count } = pollerOf();
+  const ran = poller.run();
+  const stopped = poller.stop();
+  finish();
+  await Promise.all([ran, stopped]);
+  await poller.run();
+  expect(count()).toBe(1);
+});
+
 test("the poller works again after the idle time if nothing wakes it", async () => {
   const { finish, begun, count } = pollerOf({ idleMs: 1 });
   const second = begun();

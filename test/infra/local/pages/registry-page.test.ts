@@ -85,6 +85,25 @@ test("the page registers a name at another registrar, and returns the auth code 
   expect(await delegationOf(testTable(), name)).toEqual(["ns1.example.net"]);
 });
 
+test.each([
+  ["2026-01-02T03:04:05Z", "2026-03-03T03:04:05.000Z"],
+  ["2026-01-02T03:04:05.6+02:00", "2026-03-03T01:04:05.600Z"],
+])("the page takes the time %s, at which the name was registered elsewhere", async (registered_at, transferableAt) => {
+  const body = { name: uniqueName(), elsewhere: true, auth_code: "chosen", registered_at };
+  expect((await send("POST", { type: json, body: JSON.stringify(body) })).status).toBe(200);
+  const registrar = embeddedRegistrar(testTable(), () => new Date("2026-02-01T00:00:00.000Z"));
+  expect(await registrar.transferOffer(body.name, "chosen")).toMatchObject({ status: "too_soon", transferableAt });
+});
+
+test.each(["2026-01-02", "soon", "0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])(
+  "the page refuses the time %j",
+  async (registered_at) => {
+    const body = { name: uniqueName(), elsewhere: true, registered_at };
+    const { status, text } = await send("POST", { type: json, body: JSON.stringify(body) });
+    expect([status, text]).toEqual([422, expect.stringContaining("registered_at")]);
+  },
+);
+
 test("the page moves a name that was bought through the product to another registrar, only with its auth code", async () => {
   const name = uniqueName();
   const start = new Date(Date.now() - 61 * 86_400_000);

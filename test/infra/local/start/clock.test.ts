@@ -13,7 +13,7 @@ afterEach(() => setClockAhead(0));
 
 async function open(dataDir: string) {
   const moves: string[] = [];
-  const send = asking(await clockPaths(dataDir, () => moves.push(clock().toISOString())));
+  const send = asking(await clockPaths(dataDir, async () => void moves.push(clock().toISOString())));
   const read = async (method: string, asked = {}) => {
     const { status, text } = await send(method, asked);
     return { status, ...JSON.parse(text) };
@@ -30,6 +30,16 @@ test("the page moves the product's time ahead, tells the workers, and the move o
   expect(moves).toHaveLength(1);
   setClockAhead(0);
   expect(await (await open(folder)).read()).toMatchObject({ ahead_seconds: 31 * 86_400 + 3_600 });
+});
+
+test("the page answers after the due work is done", async () => {
+  const done: string[] = [];
+  const paths = await clockPaths(newFolder(), async () => {
+    await new Promise((resolve) => void setImmediate(resolve));
+    done.push("work");
+  });
+  const { status } = await asking(paths)("POST", { body: '{"days": 1}', type: "application/json" });
+  expect([status, done]).toEqual([200, ["work"]]);
 });
 
 test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 1e9}'])(

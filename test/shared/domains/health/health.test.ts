@@ -267,16 +267,18 @@ test("the check asks a blocklist for the domain's name in front of the list's ow
   expect([status, list.asked]).toEqual(["fail", ["shop.test.list.test A"]]);
 });
 
+/** A DNS in which every name has one TXT record. */
+const saying = (text: string): Resolver => ({
+  delegation: async () => ({ status: "none" }),
+  resolve: async (name, type) => {
+    if (type !== "TXT") return { status: "none" };
+    return { status: "found", records: [{ name, type, ttl: 60, text }] };
+  },
+});
+
 test("SPF must name our include and the addresses of the dedicated IPs, in any order", async () => {
   const senders = ["45.0.0.1", "2606:4700::1111"];
   const wanted = spfRecord(senders);
-  const saying = (text: string): Resolver => ({
-    delegation: async () => ({ status: "none" }),
-    resolve: async (name, type) => {
-      if (type !== "TXT") return { status: "none" };
-      return { status: "found", records: [{ name, type, ttl: 60, text }] };
-    },
-  });
   const checked = (text: string) =>
     checkSpf({ resolver: saying(text), domain: "shop.test" }, wanted, { dns_mode: "hosted", spf_includes: [] });
   const include = "include:_spf.hosted-mail.example";
@@ -287,4 +289,12 @@ test("SPF must name our include and the addresses of the dedicated IPs, in any o
     message: expect.stringContaining("does not allow mail from us. Add ip6:2606:4700::1111 to it."),
     missing: wanted,
   });
+});
+
+test("SPF must name our include, also if an external domain has our own name in its `spf_includes`", async () => {
+  const own = "_spf.hosted-mail.example";
+  const domain = { dns_mode: "external" as const, spf_includes: [own, "_spf.a.example"] };
+  const resolver = saying("v=spf1 include:_spf.a.example ~all");
+  const found = await checkSpf({ resolver, domain: "shop.test" }, spfRecord([], domain.spf_includes), domain);
+  expect(found).toMatchObject({ status: "fail", message: expect.stringContaining(`Add include:${own} to it.`) });
 });

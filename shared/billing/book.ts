@@ -6,6 +6,7 @@ import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { clock, dayOf, monthOf, plusDays } from "../core/time.ts";
+import type { StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { balanceKey } from "../ledger/ledger.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
@@ -14,7 +15,7 @@ import type { Reader } from "../table/table.ts";
 import type { Item, Write, Key } from "../table/writes.ts";
 import { graceDays } from "../wallet/catalogue.ts";
 import { profileKey, readProfile, type StoredProfile } from "../wallet/profile.ts";
-import { BillingState, firstState, stateKey } from "../wallet/state.ts";
+import { afterClosing, BillingState, firstState, stateKey } from "../wallet/state.ts";
 import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
 import { moveClosing } from "./due.ts";
@@ -22,9 +23,10 @@ import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./inv
 
 /**
  * A managed dedicated IP, as far as its charges need it. The IP is paid in advance until `paid_until`, and is charged
- * from that day on. An IP without `paid_until` was not ready yet, and costs nothing.
+ * from that day on. An IP without `paid_until` was not ready yet, and costs nothing. `first_days_price` is the price of
+ * the first days, which an IP of an earlier version lacks.
  */
-export type ClaimedIp = { paid_until?: string | undefined };
+export type ClaimedIp = Pick<StoredIp, "created_at" | "paid_until" | "first_days_price">;
 
 /**
  * The billing of an account in memory, also called a book: the state as it was read, with the changes made since.
@@ -116,6 +118,12 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
     status: account.status,
     changes: [],
   };
+}
+
+/** Reads the billing of an account for a view. A closed account has no plan. Throws 404 if there is no account. */
+export async function openBillingView(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
+  const book = await openAccountBilling(table, accountId, now);
+  return book.status === "closed" ? { ...book, state: afterClosing(book.state) } : book;
 }
 
 /** Reads the recorded days that are on no invoice. */

@@ -31,7 +31,7 @@ async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer
     const { ip, hold } = await planClaim(claim, table, at);
     const book = await openAccountBilling(table, claim.accountId, at);
     const paid_until = later(at, dedicatedIpFirstDays * dayMs);
-    const claimed = [{ paid_until }];
+    const claimed = [{ ...ip, paid_until }];
     const preview = await previewOf(table, { ...book, claimed }, { held: hold.amount }, permissions);
     return { value: { ...ipView(ip), preview }, writes: [], changes: [] };
   });

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { operatorCommit } from "../changes/recorder.ts";
 import { money } from "../core/money.ts";
 import { dayOf, plusDays } from "../core/time.ts";
+import { takeBackSoon } from "../dedicated-ips/operate.ts";
 import type { Table } from "../table/table.ts";
 import { readWallet } from "../wallet/wallet.ts";
 import { askSoon } from "./ask.ts";
@@ -17,9 +18,9 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
 /**
  * Closes an account for good. The same transaction makes the final invoices: the usage up to the end of today is
  * invoiced, and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in
- * the wallet: nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the
- * provider. If the account is closed already, invoices and pays what `runAccount` invoices and pays for a closed
- * account. Throws 404 if there is no account.
+ * the wallet: nothing is paid out. Then the workers end the open payment pages at the provider, and take back the
+ * managed dedicated IPs. If the account is closed already, makes the workers do this again, and invoices and pays what
+ * `runAccount` invoices and pays for a closed account. Throws 404 if there is no account.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);
@@ -41,6 +42,9 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
     });
     return plan;
   });
+  // If the process dies here, the checks of the next day take the IPs back. Only suspended IPs have no check: for them,
+  // the account has to be closed again.
+  await takeBackSoon(accountId, table, now);
   // If the process dies here, the pages are ended when their tasks are due, in an hour at most.
   await askSoon(accountId, table, now);
   return statementOf(table, accountId, now);

@@ -10,7 +10,7 @@ import type { Reader } from "../table/table.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { isEnded, keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
-import { openAccountBilling, type AccountBilling, aheadOfBillingView } from "./book.ts";
+import { openBillingView, type AccountBilling, aheadOfBillingView } from "./book.ts";
 import { usageCost } from "./charges.ts";
 import { daysToInvoice } from "./forecast.ts";
 import { Minimum, planPrices, UnitPrices } from "./prices.ts";
@@ -80,10 +80,10 @@ export function aheadOfCurrentPlan(accountId: string): Ahead {
   return { keys: keys ?? [], ranges: [...(billing.ranges ?? []), ...usage.ranges] };
 }
 
-/** The plan of an account today. */
+/** The plan of an account today. A closed account has no plan. */
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
   const [book, { count }] = await Promise.all([
-    openAccountBilling(table, accountId, now()),
+    openBillingView(table, accountId, now()),
     countManaged(table, accountId),
   ]);
   const { state, open } = book;

@@ -9,7 +9,7 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { PlanId, planAt } from "../wallet/catalogue.ts";
 import { planOn, planToday } from "../wallet/state.ts";
-import { aheadOfBillingView, openAccountBilling, type AccountBilling } from "./book.ts";
+import { aheadOfBillingView, openBillingView, type AccountBilling } from "./book.ts";
 import { Accrual, accrualKey, linesOf, lineView, LineView, totalAmount, type Line } from "./charges.ts";
 import { daysToInvoice, forecastMonth, PeriodCost } from "./forecast.ts";
 import { invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
@@ -72,7 +72,7 @@ export function aheadOfMonth(accountId: string): Ahead {
  */
 export async function usageOf(accountId: string, period: string | undefined, context: Context): Promise<MonthUsage> {
   const { table, now } = context;
-  const book = await openAccountBilling(table, accountId, now());
+  const book = await openBillingView(table, accountId, now());
   const { currency } = book.account;
   const today = dayOf(book.now);
   const month = period === undefined ? monthOf(today) : `${period}-01`;

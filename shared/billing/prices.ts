@@ -60,7 +60,7 @@ const OfferedPlan = z
       .meta({ description: "The storage of a mailbox." }),
     needs_dedicated_ip: z.boolean().meta({
       description:
-        "Whether the plan applies only to days on which the account has a managed dedicated IP. The plan `per_mailbox` is charged for other days.",
+        "Whether the plan applies only to days on which the account has a managed dedicated IP. The plan `per_mailbox` is charged for other days. An IP that was claimed for a lower price than the price on this plan does not count in its first days.",
     }),
     is_current: z.boolean().meta({ description: "Whether the account has this plan today." }),
     begins_on: Day.nullable().meta({

@@ -11,7 +11,7 @@ import { aheadOfLists, rangeOfRows, readHeads, readList, readRows, unchangedList
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { dedicatedIpFirstDays, defaultPlan, plans } from "../wallet/catalogue.ts";
+import { dedicatedIpFirstDays, defaultPlan, planAt, type PlanId, plans } from "../wallet/catalogue.ts";
 import { rangeOfPastMailboxes, readPastIps, readPastMailboxes } from "../wallet/past-use.ts";
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
@@ -23,9 +23,12 @@ type UsageByDay = {
   mailboxesOn: (day: Day) => number;
   /** How many managed dedicated IPs are charged on a day. */
   dedicatedIpsOn: (day: Day) => number;
-  /** Whether the account has a managed dedicated IP on a day that is paid, also in advance. */
+  /** Whether the account has a managed dedicated IP on a day that is paid, also in advance (see `isPaidFor`). */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
+
+/** Whether the price of the first days of an IP is enough for a day among its first days. */
+type IsPaidFor = (ip: ClaimedIp, day: Day) => boolean;
 
 /**
  * Reads the usage of an account on the days from `from` on.
@@ -34,26 +37,34 @@ type UsageByDay = {
  *   from the day on which it was first ready, when its first days were paid. It is charged from the day on which its
  *   prepaid time ends. An IP that is not ready exists on days after `today` only, and is not charged. `claimed` are
  *   IPs that a dry run adds.
+ * - An IP in its first days does not count in `hasDedicatedIpOn` on a day for which it is not paid (`isPaidFor`).
  */
 export async function readUsage(
   table: Reader,
   accountId: string,
-  { from, today, claimed = [] }: { from: Day; today: Day; claimed?: readonly ClaimedIp[] | undefined },
+  {
+    from,
+    today,
+    claimed = [],
+    isPaidFor = () => true,
+  }: { from: Day; today: Day; claimed?: readonly ClaimedIp[] | undefined; isPaidFor?: IsPaidFor },
 ): Promise<UsageByDay> {
   const [mailboxesOn, managed] = await Promise.all([
     countMailboxes(table, accountId, from, today),
     managedSince(table, accountId, from),
   ]);
-  const ips = [...managed, ...claimed].flatMap(({ paid_until, last_day = "9999-12-31" }: OwnedIp) => {
+  const ips = [...managed, ...claimed].map((ip: OwnedIp) => {
+    const { paid_until, last_day: last = "9999-12-31" } = ip;
     // An IP that is not ready yet counts for the days to come, so that a forecast expects it.
-    if (paid_until === undefined) return [{ first: plusDays(today, 1), charged: "9999-12-31", last: last_day }];
+    if (paid_until === undefined) return { ip, first: plusDays(today, 1), charged: "9999-12-31", last };
     const charged = dayOf(new Date(paid_until));
-    return [{ first: plusDays(charged, -dedicatedIpFirstDays), charged, last: last_day }];
+    return { ip, first: plusDays(charged, -dedicatedIpFirstDays), charged, last };
   });
   return {
     mailboxesOn,
     dedicatedIpsOn: (day) => ips.filter(({ charged, last }) => charged <= day && day <= last).length,
-    hasDedicatedIpOn: (day) => ips.some(({ first, last }) => first <= day && day <= last),
+    hasDedicatedIpOn: (day) =>
+      ips.some(({ ip, first, charged, last }) => first <= day && day <= last && (charged <= day || isPaidFor(ip, day))),
   };
 }
 
@@ -81,7 +92,8 @@ const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
  *   on a plan. The account may have sent these mails before it was suspended. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
  *   left out.
- * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
+ * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none. In its
+ *   first days, an IP counts only if its claim paid the price of the day's plan at least.
  */
 export async function usageOfDays(
   table: Reader,
@@ -93,11 +105,13 @@ export async function usageOfDays(
   const days = daysBetween(first, last);
   if (days.length === 0) return [];
   const today = dayOf(book.now);
-  const usage = await readUsage(table, book.accountId, { from: first, today, claimed: book.claimed });
+  const { state, claimed } = book;
+  const isPaidFor: IsPaidFor = (ip, day) => coversPlan(ip, planOn(state, day), book.account.currency);
+  const usage = await readUsage(table, book.accountId, { from: first, today, claimed, isPaidFor });
   const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = usage;
   const sent = await readSent(table, book.accountId, first, last);
   const used = days.flatMap((day): Accrual[] => {
-    const plan_id = planOn(book.state, day);
+    const plan_id = planOn(state, day);
     const sent_mails = sent.get(day) ?? 0;
     const lacksNeededIp = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
     const one = { day, plan_id: plan_id === null || lacksNeededIp ? defaultPlan : plan_id };
@@ -113,6 +127,15 @@ export async function usageOfDays(
     return vat.treatment === "none" ? one : { ...one, vat };
   });
 }
+
+/**
+ * Whether the claim of an IP paid at least the price that a dedicated IP had on a plan on the day of the claim. Also
+ * true for an IP of an earlier version, which does not tell its price.
+ */
+const coversPlan = ({ created_at, first_days_price }: ClaimedIp, plan_id: PlanId | null, currency: string): boolean =>
+  first_days_price === undefined ||
+  plan_id === null ||
+  first_days_price >= planAt(plan_id, dayOf(new Date(created_at)), currency).prices.dedicatedIp;
 
 const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });
 

@@ -50,7 +50,7 @@ export async function planClaim({ accountId, optionId, name }: Claim, table: Rea
   const { state } = await readList(table, ipsOf(accountId));
   if (state.live >= accountLimit) throw ipLimitReached();
   const address = await freeAddress(table, optionId);
-  const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
+  const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, price, at: at.toISOString() }, address);
   const { id, hold_id = "" } = ip;
   const description = `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`;
   const bought = { id: hold_id, price, currency, code: "dedicated_ip", description };
@@ -134,10 +134,10 @@ async function freeAddress(table: Reader, optionId: string): Promise<StockHolder
   throw new Problem("busy", "Too many claims of this option at once. Try again.", { retry_after: 1 });
 }
 
-type NewIp = { accountId: string; id: string; name: string | undefined; at: string };
+type NewIp = { accountId: string; id: string; name: string | undefined; price: number; at: string };
 
 /** A new managed dedicated IP, not checked yet. */
-function newManaged({ accountId, id, name, at }: NewIp, stock: StockHolder): StoredIp {
+function newManaged({ accountId, id, name, price, at }: NewIp, stock: StockHolder): StoredIp {
   return {
     id,
     account_id: accountId,
@@ -161,6 +161,7 @@ function newManaged({ accountId, id, name, at }: NewIp, stock: StockHolder): Sto
     rdns: stock.rdns,
     relay: stock.relay,
     hold_id: `dedicated-ip/${id}`,
+    first_days_price: price,
     created_at: at,
     updated_at: at,
     due_at: at,

@@ -135,6 +135,11 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   relay: z.string().optional(),
   /** The hold on the price of the first days of a managed dedicated IP. */
   hold_id: z.string().optional(),
+  /**
+   * The price of the first days of a managed dedicated IP, without VAT, in minor units of the account's currency.
+   * Absent if an earlier version claimed the IP.
+   */
+  first_days_price: z.int().optional(),
   /** The end of the time for which a managed dedicated IP is paid in advance. */
   paid_until: Timestamp.optional(),
   /** When a managed dedicated IP became active. Absent if an earlier version, which had no warm-ups, activated it. */

@@ -1,8 +1,9 @@
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
+import { readRows } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
-import { ipUpdate, ipChange } from "./change.ts";
-import { type DedicatedIp, type StoredIp, ipById, notReady } from "./dedicated-ip.ts";
+import { ipUpdate, ipChange, systemContext } from "./change.ts";
+import { accountLimit, type DedicatedIp, StoredIp, ipById, ipsOf, notReady } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
 
 type IpRef = { accountId: string; id: string };
@@ -61,4 +62,27 @@ export function resumeIp(table: Table, ref: IpRef, now: Date): Promise<Dedicated
     });
     return { value: ipView(after), writes, changes: [ipChange("resumed", ip, after)] };
   });
+}
+
+/**
+ * Makes all managed dedicated IPs of a closed account due, also suspended ones. So the next run of the worker takes
+ * them back (`advanceIp`).
+ */
+export async function takeBackSoon(accountId: string, table: Table, at: Date): Promise<void> {
+  const { rows } = await readRows(table, ipsOf(accountId), { skip: 0, take: accountLimit });
+  const managed = rows.map((row) => StoredIp.parse(row)).filter(({ type }) => type === "managed");
+  const { commit } = systemContext({ table, now: () => at }, accountId);
+  const due_at = at.toISOString();
+  for (const { id } of managed) {
+    await commit(async () => {
+      const ip = await ipById(table, accountId, id);
+      const isDue = !ip || (ip.due_at !== null && ip.due_at <= due_at);
+      return {
+        value: undefined,
+        writes: isDue ? [] : ipUpdate(ip, { due_at }).writes,
+        changes: [],
+        housekeeping: true,
+      };
+    });
+  }
 }

@@ -8,7 +8,7 @@ import type { Context } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
-import { BillingState, firstDaysPrice, firstState, stateKey } from "../wallet/state.ts";
+import { afterClosing, BillingState, firstDaysPrice, firstState, stateKey } from "../wallet/state.ts";
 import { readOptions, freeRange, optionsRange } from "./stock.ts";
 
 export const CountryCode = z.string().regex(/^[A-Z]{2}$/, { error: "Write two upper-case letters, such as DE" });
@@ -39,13 +39,17 @@ export const aheadOfState = (accountId: string): Key[] => [
   accountKey(accountId),
 ];
 
-/** Reads the billing state and the currency of an account. Throws 404 if there is no such account. */
+/**
+ * Reads the billing state and the currency of an account. A closed account has no plan. Throws 404 if there is no such
+ * account.
+ */
 export async function billingOf(table: Reader, accountId: string): Promise<{ state: BillingState; currency: string }> {
-  const [state, { created_at, currency }] = await Promise.all([
+  const [stored, { created_at, currency, status }] = await Promise.all([
     table.get(stateKey(accountId), BillingState),
     getAccount(table, accountId),
   ]);
-  return { state: state ?? firstState(created_at), currency };
+  const state = stored ?? firstState(created_at);
+  return { state: status === "closed" ? afterClosing(state) : state, currency };
 }
 
 /** The items that `availableOptions` reads. */

@@ -104,7 +104,10 @@ const MinorUnits = z.int().min(0).max(100_000_000);
 const Prices = z.strictObject({
   minimum: MinorUnits,
   mailbox: MinorUnits,
-  dedicatedIp: MinorUnits.min(1, "1 at least, because a claim pays this price in advance, and an amount cannot be zero"),
+  dedicatedIp: MinorUnits.min(
+    1,
+    "1 at least, because a claim pays this price in advance, and an amount cannot be zero",
+  ),
   sentMails: MinorUnits,
 });
 

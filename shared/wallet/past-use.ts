@@ -61,17 +61,24 @@ export async function readPastMailboxes(table: Reader, accountId: string, day: D
   return (await table.between(partition, from, to)).map((item) => PastMailboxes.parse(item));
 }
 
-const PastIp = z.object({ id: z.string(), created_at: Timestamp, paid_until: Timestamp.optional(), last_day: Day });
+const PastIp = z.object({
+  id: z.string(),
+  created_at: Timestamp,
+  paid_until: Timestamp.optional(),
+  first_days_price: z.int().optional(),
+  last_day: Day,
+});
 type PastIp = z.output<typeof PastIp>;
 
 /** The write that stores the past use of a managed dedicated IP that is removed. */
 export function pastIpWrite(
   accountId: string,
-  { id, created_at, paid_until }: Omit<PastIp, "last_day">,
+  { id, created_at, paid_until, first_days_price }: Omit<PastIp, "last_day">,
   now: Date,
 ): Write {
   const last_day = dayOf(now);
-  return { put: { ...ipKey(accountId, last_day, id), id, created_at, paid_until, last_day, ttl: ttlOf(last_day) } };
+  const past: PastIp = { id, created_at, paid_until, first_days_price, last_day };
+  return { put: { ...ipKey(accountId, last_day, id), ...past, ttl: ttlOf(last_day) } };
 }
 
 /** Reads the removed managed dedicated IPs that existed on a day or later. */

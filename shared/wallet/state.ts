@@ -131,6 +131,9 @@ export function planStanding(item: object | undefined, at: Date): PlanStanding {
   return data.lapsed_on === undefined ? "ended" : "lapsed";
 }
 
+/** The state of a closed account as views show it: the plan ends with the last recorded day. */
+export const afterClosing = (state: BillingState): BillingState => withPlan(state, null, state.accrue_from);
+
 /** Returns the state without `ended_on` and `lapsed_on`. */
 export function withoutEnd(state: BillingState): BillingState {
   if (state.ended_on === undefined) return state;
@@ -138,15 +141,24 @@ export function withoutEnd(state: BillingState): BillingState {
   return rest;
 }
 
+/** What to do for a plan: wait for the day on which a chosen plan begins, or choose a plan. */
+function nextStep(item: object | undefined, today: Day): string {
+  const next = PlanFacts.safeParse(item).data?.plans.find(({ plan_id, from }) => plan_id !== null && from > today);
+  return next?.plan_id
+    ? `Its plan ${plans[next.plan_id].name} begins on ${next.from} (UTC).`
+    : "Change to a plan with billing.plan.change first.";
+}
+
 /** The requirement of a route that needs a plan: the account has a plan today. Its problem is 409 `plan_required`. */
 export const planRequired: Requirement = {
   code: "plan_required",
   ahead: (accountId) => [stateKey(accountId)],
   check: async (accountId, table, at) => {
-    if (planStanding(await table.get(stateKey(accountId), anyItem.optional()), at) === "active") return;
+    const item = await table.get(stateKey(accountId), anyItem.optional());
+    if (planStanding(item, at) === "active") return;
     throw new Problem(
       "plan_required",
-      "The account has no plan, so nothing can be added to it. Change to a plan with billing.plan.change first.",
+      `The account has no plan, so nothing can be added to it. ${nextStep(item, dayOf(at))}`,
       { plans: Object.keys(plans) },
     );
   },

@@ -133,7 +133,7 @@ export async function planWallet(
   const wallet = planned.balances.get("wallet") ?? emptyBalance;
   const at = laterOf(now.toISOString(), last?.effective_at);
   const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], { wallet, currency, at }));
-  const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, now)));
+  const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, wallet, now)));
   const changed = resolved.flatMap((row) => row ?? []);
   return {
     done: planned.done,
@@ -212,7 +212,7 @@ function newRow(
  * The row of a hold before and after the hold is resolved, and the write of the new row. Undefined if the operation
  * changes no row.
  */
-async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
+async function resolvedRow(table: Reader, accountId: string, done: Done, wallet: Balance, now: Date) {
   const { kind, movement, existed, entries } = done;
   if (existed || kind === "transfer" || kind === "hold") return undefined;
   const key = rowKey(transactionsOf(accountId), ordinalOf(movement.reference ?? "") ?? 2 ** 40);
@@ -222,7 +222,8 @@ async function resolvedRow(table: Reader, accountId: string, done: Done, now: Da
   const after: StoredTransaction = {
     ...before,
     status: entry ? "settled" : "void",
-    ...(entry ? { amount: money(entry.amount), balance_after: money(entry.balance_after) } : {}),
+    ...(entry ? { amount: money(entry.amount) } : {}),
+    balance_after: money(entry?.balance_after ?? postedOf(wallet)),
     resolved_at: now.toISOString(),
     version: before.version + 1,
   };

@@ -6,7 +6,15 @@ import { notFound } from "../../core/errors.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import type { CardSetupInput, CardSetupState, ChargeInput, ChargeState, Refund, SavedCard } from "./payments.ts";
+import {
+  AmountRefused,
+  type CardSetupInput,
+  type CardSetupState,
+  type ChargeInput,
+  type ChargeState,
+  type Refund,
+  type SavedCard,
+} from "./payments.ts";
 import { cardMissing, confirmationNeeded } from "./stripe-charges.ts";
 import { expirySeconds, stripeVersion } from "./stripe-objects.ts";
 
@@ -156,6 +164,16 @@ export async function removeCard(table: Table, id: string): Promise<void> {
   await table.attempt({ delete: cardKey(id) });
 }
 
+/**
+ * The least amount of a payment, in minor units of its currency. Stripe's least amount is 0.50 USD, and similar amounts
+ * in other currencies (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts).
+ */
+const leastAmount = 50;
+
+/** The error for an amount that is too small for a payment; undefined for other amounts. */
+export const refusedAmount = (amount: number): AmountRefused | undefined =>
+  amount < leastAmount ? new AmountRefused(true) : undefined;
+
 /** Charges a card once for each reference. */
 export function chargeOnce(table: Table, input: ChargeInput, now: Date): Promise<StoredCharge> {
   return table.commit(async () => {
@@ -170,7 +188,7 @@ export function chargeOnce(table: Table, input: ChargeInput, now: Date): Promise
       card_id: cardId,
       amount,
       currency,
-      ...chargeOutcome(card, now),
+      ...chargeOutcome(amount, card, now),
       created_at: now.toISOString(),
     };
     return { value: charge, writes: [{ put: { ...chargeKey(reference), ...charge }, if: "absent" }] };
@@ -178,10 +196,13 @@ export function chargeOnce(table: Table, input: ChargeInput, now: Date): Promise
 }
 
 function chargeOutcome(
+  amount: number,
   card: z.output<typeof StoredCard> | undefined,
   now: Date,
 ): Pick<StoredCharge, "status" | "reason"> {
   if (!card) return { status: "failed", reason: cardMissing };
+  const refused = refusedAmount(amount);
+  if (refused) return { status: "failed", reason: refused.message };
   if (new Date(Date.UTC(card.exp_year, card.exp_month)) <= now)
     return { status: "failed", reason: "The card has expired." };
   if (card.behaviour === "declined") return { status: "failed", reason: "The bank declined the payment." };

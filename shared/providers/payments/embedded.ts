@@ -15,6 +15,7 @@ import {
   customerOf,
   getStoredCharge,
   readReturns,
+  refusedAmount,
   removeCard,
   type LocalPayment,
 } from "./embedded-cards.ts";
@@ -128,7 +129,7 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
 
 /**
  * Stores a new checkout, or returns the checkout with the same key. Throws if that checkout has another reference,
- * account, amount or currency.
+ * account, amount or currency. Throws `AmountRefused` for an amount that Stripe would not take.
  */
 function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
@@ -139,6 +140,8 @@ function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<Sto
       if (!isSameCheckout(kept, input)) throw new Error("This idempotency key belongs to another checkout.");
       return { writes: [], value: kept };
     }
+    const refused = refusedAmount(input.amount);
+    if (refused) throw refused;
     const checkout = newCheckout(input, now);
     return {
       writes: [

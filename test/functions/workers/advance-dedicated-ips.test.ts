@@ -4,9 +4,12 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { accountKey } from "../../../shared/accounts/account.ts";
+import { getAccount } from "../../../shared/accounts/visible.ts";
+import { closeAccount } from "../../../shared/billing/close.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
+import { suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import { beginWrites, operationKey } from "../../../shared/dedicated-ips/operation.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { dueWrite, readDue } from "../../../shared/table/due.ts";
@@ -134,6 +137,31 @@ test("a managed IP of a closed account is removed at its next check, even if the
   expect(await wallet(account)).toEqual(paid);
   expect(await eventsOf(account)).toContain("deleted");
   expect(await dueOf(id)).toEqual([]);
+});
+
+test("the closing of an account makes its managed IPs due, so that the next run takes back even a suspended one", async () => {
+  const account = await funded(await newAccount());
+  const ids = [(await activeIp(account)).id, (await activeIp(account)).id, (await claimed(account)).id];
+  await suspendIp(testTable(), { accountId: account.id, id: ids[1] ?? "" }, "Spam", new Date());
+  const host = await activeHost(account);
+  await closeAccount(testTable(), account.id, new Date());
+  await handler();
+  expect(await Promise.all(ids.map((id) => storedIp(account, id)))).toEqual([undefined, undefined, undefined]);
+  expect(await storedIp(account, host.id)).toMatchObject({ status: "active" });
+});
+
+test("a closing that dies is completed by another closing: all managed IPs are taken back", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  await suspendIp(testTable(), { accountId: account.id, id }, "Spam", new Date());
+  const close = () => closeAccount(testTable(), account.id, new Date());
+  // The closing dies at a later call each time, at last directly after the account is closed.
+  for (let at = 0; (await getAccount(testTable(), account.id)).status !== "closed"; at++)
+    await withFault("death", at, () => close().catch(() => undefined));
+  expect(await storedIp(account, id)).toMatchObject({ status: "suspended", due_at: null });
+  await close();
+  await handler();
+  expect(await storedIp(account, id)).toBeUndefined();
 });
 
 test("an assignment that began before the account was closed does not keep its managed IP for ever", async () => {

@@ -5,8 +5,8 @@ import { readUsage } from "../../../shared/billing/usage.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
 import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { firstState, stateKey } from "../../../shared/wallet/state.ts";
-import { closeDays, use } from "../../support/billing.ts";
-import { activeHost, activeIp, claimed, send, storedIp } from "../../support/dedicated-ips.ts";
+import { billing, closeDays, use } from "../../support/billing.ts";
+import { activeHost, activeIp, claimed, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
@@ -103,10 +103,10 @@ test("on the day of its deletion, a managed IP keeps the account's plan, and is 
 
 test("a managed IP counts for the plan from the day on which it is ready, not from the day of its claim", async () => {
   const account = await funded(await newAccount());
-  const { id } = await claimed(account);
   await use(account, 5);
   const plans = [{ plan_id: "per_dedicated_ip", from: today }];
   await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+  const { id } = await claimed(account);
   const tomorrow = plusDays(today, 1);
   await write({ update: ipKey(account.id, id), set: { paid_until: `${plusDays(tomorrow, 30)}T00:05:00.000Z` } });
   const other = await claimed(account);
@@ -118,6 +118,60 @@ test("a managed IP counts for the plan from the day on which it is ready, not fr
   const usage = await readUsage(testTable(), account.id, { from: today, today });
   expect([today, tomorrow].map(usage.hasDedicatedIpOn)).toEqual([false, true]);
   expect((await storedIp(account, other.id))?.paid_until).toBeUndefined();
+});
+
+/** The plans by which the days of this month up to now are charged. */
+const chargedPlans = async (account: Account): Promise<string[]> =>
+  (await billing(account, "GET", "usage")).body.days.map(({ plan_id }: { plan_id: string }) => plan_id);
+
+const descriptionsOf = ({ lines }: { lines: { description: string }[] }): string[] =>
+  lines.map(({ description }) => description);
+
+const toDedicated = (account: Account, more: object = {}) =>
+  billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip", ...more });
+
+test("an IP that was claimed for the price of a cheaper plan makes no mailbox free in its first days", async () => {
+  const account = await funded(await newAccount());
+  await use(account, 10);
+  const { id } = await activeIp(account);
+  const { this_period } = (await toDedicated(account, { dry_run: true })).body.preview;
+  expect(descriptionsOf(this_period)).toContain("Per mailbox: mailboxes");
+  expect((await toDedicated(account)).status).toBe(200);
+  expect(await chargedPlans(account)).toEqual(["per_mailbox"]);
+  const [last, next] = [plusDays(today, 29), plusDays(today, 30)];
+  await closeDays(account, next);
+  const days = await accruals(account, today, next);
+  expect(new Set(days.slice(0, -1).map(({ plan_id }) => plan_id))).toEqual(new Set(["per_mailbox"]));
+  expect(days.at(-2)).toMatchObject({ day: last, mailboxes: 10, dedicated_ips: 0 });
+  // From here on, the IP is charged by the plan of the day.
+  expect(days.at(-1)).toMatchObject({ day: next, plan_id: "per_dedicated_ip", dedicated_ips: 1 });
+  expect(await storedIp(account, id)).toMatchObject({ first_days_price: 2_500 });
+});
+
+test("the day on which a cheap IP is deleted is charged by the default plan too", async () => {
+  const account = await funded(await newAccount());
+  await use(account, 10);
+  const { id } = await activeIp(account);
+  await toDedicated(account);
+  expect((await send(account, "DELETE", `/${id}`)).status).toBe(200);
+  expect(await chargedPlans(account)).toEqual(["per_mailbox"]);
+});
+
+test("an IP that was claimed for the price of the plan counts at once, and so does an IP of an earlier version", async () => {
+  const account = await funded(await newAccount());
+  await use(account, 10);
+  await toDedicated(account);
+  const { option_id } = await newOption();
+  const dry = (await send(account, "POST", "/claim", { option_id, dry_run: true })).body;
+  for (const period of [dry.preview.this_period, dry.preview.next_period])
+    expect(descriptionsOf(period)).not.toContain("Per mailbox: mailboxes");
+  await activeIp(account);
+  expect(await chargedPlans(account)).toEqual(["per_dedicated_ip"]);
+  const earlier = await funded(await newAccount());
+  const { id } = await activeIp(earlier);
+  await write({ update: ipKey(earlier.id, id), set: {}, remove: ["first_days_price"] });
+  await toDedicated(earlier);
+  expect(await chargedPlans(earlier)).toEqual(["per_dedicated_ip"]);
 });
 
 test("a managed IP that is deleted before it is active does not keep the account's plan for that day", async () => {

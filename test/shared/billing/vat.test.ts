@@ -195,6 +195,21 @@ test("the CSV file of transactions has the VAT of a purchase, and none for a top
   expect(lines.map((line) => line.split(",").at(-1))).toEqual(["", "2.30"]);
 });
 
+test.each([german, { name: "A shop", country: "US" }])(
+  "the VAT of a purchase on which no VAT is due is 0.00, not empty: %j",
+  async (profile) => {
+    useVat();
+    const scene = await newScene("2026-01-15");
+    await scene.topUp(100_000);
+    await profileOf(scene, profile);
+    await buy(scene, "example.com", 1_000);
+    const query = { page: 1, page_size: 20, order: "asc" } as const;
+    const { items } = await transactionsForFile(scene.accountId, query, scene.context);
+    expect(items.map(({ vat }) => vat)).toEqual([null, "0.00"]);
+    expect(transactionsFile(items).text.trimEnd()).toMatch(/,0\.00$/);
+  },
+);
+
 test("a business elsewhere in the EU pays no VAT, and the invoice says why", async () => {
   useVat();
   const scene = await newScene("2026-01-15");

@@ -1,14 +1,18 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import { dayOf, daysInMonth, nextMonth, plusDays } from "../../../../shared/core/time.ts";
+import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
+import { dayMs, dayOf, daysInMonth, nextMonth, plusDays, setClockAhead } from "../../../../shared/core/time.ts";
 import { billing, use } from "../../../support/billing.ts";
-import { newAccount } from "../../../support/world.ts";
+import { newAccount, testTable } from "../../../support/world.ts";
 
 // The clock stands still, so that the day does not end while the tests run.
 const now = new Date();
 const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  setClockAhead(0);
+});
 
 test("an account that chose no plan is on the default plan", async () => {
   expect((await billing(await newAccount(), "GET", "current-plan")).body).toEqual({
@@ -64,4 +68,35 @@ test("after an immediate cancellation the status is cancelled, and all members o
     status: "cancelled",
     can_cancel_plan: false,
   });
+});
+
+test("a closed account has no plan, no coming invoice, and no minimum", async () => {
+  const account = await newAccount();
+  await setAccountStatus(testTable(), account.id, "closed", now);
+  const closed = {
+    plan_id: null,
+    plan_name: null,
+    status: "cancelled",
+    price: null,
+    minimum: null,
+    prices: null,
+    next_invoice: null,
+    can_change_plan: false,
+    can_cancel_plan: false,
+  };
+  expect((await billing(account, "GET", "current-plan")).body).toMatchObject(closed);
+  const { plans } = (await billing(account, "GET", "plans")).body;
+  const told = plans.map(({ is_current, begins_on, ends_on }: Record<string, unknown>) => [
+    is_current,
+    begins_on,
+    ends_on,
+  ]);
+  expect(told).toEqual(plans.map(() => [false, null, null]));
+  const usage = (await billing(account, "GET", "usage")).body;
+  expect(usage).toMatchObject({ minimum: null, days: [{ day: today, plan_id: "per_mailbox" }] });
+  expect(usage.forecast.total).toBe("0.00");
+  setClockAhead(dayMs);
+  expect((await billing(account, "GET", "current-plan")).body).toMatchObject(closed);
+  const { days, minimum } = (await billing(account, "GET", "usage")).body;
+  expect([days.at(-1).plan_id, minimum]).toEqual([null, null]);
 });

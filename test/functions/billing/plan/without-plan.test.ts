@@ -78,6 +78,18 @@ test("without a plan, nothing can be added, and the answer names the plans to ch
   expect(statuses.filter(([, status]) => Number(status) >= 300)).toEqual([]);
 });
 
+test("after an immediate cancellation, the refusal names the day on which the new plan begins", async () => {
+  const { account, name, add } = await scene();
+  await cancelNow(account);
+  const bob = { domain: name, local_part: "bob", first_name: "Bob", last_name: "B" };
+  expect((await add("mailboxes", bob)).body.detail).toContain("Change to a plan with billing.plan.change first.");
+  expect((await resume(account)).body.status).toBe("scheduled");
+  const { code, detail } = (await add("mailboxes", bob)).body;
+  expect(code).toBe("plan_required");
+  expect(detail).toContain(`Its plan Per mailbox begins on ${plusDays(dayOf(clock()), 1)} (UTC).`);
+  expect(detail).not.toContain("billing.plan.change");
+});
+
 test("a plan that ends with the month works until then", async () => {
   const { account, name, use, add } = await scene();
   await billing(account, "POST", "cancel-plan", {});

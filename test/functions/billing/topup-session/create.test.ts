@@ -16,7 +16,7 @@ test.each([
   [12.5, "12.50"],
   [10_000, "10000.00"],
   ["10000.00", "10000.00"],
-  [0.01, "0.01"],
+  [0.51, "0.51"],
 ])("opens a page for the amount %j", async (amount, shown) => {
   const account = await newAccount();
   const { status, body } = await billing(account, "POST", "topup-session", { amount });
@@ -60,6 +60,17 @@ test.each([
   expect(body.detail[0].loc.slice(0, 2)).toEqual(["body", "amount"]);
   expect(await storedOf(account)).toEqual(before);
 });
+
+test.each([0.01, "0.49"])(
+  "refuses %j as too small, as the payment provider does, and opens no page",
+  async (amount) => {
+    const account = await newAccount();
+    const before = await storedOf(account);
+    const { status, body } = await billing(account, "POST", "topup-session", { amount });
+    expect([status, body.detail?.[0].loc, body.detail?.[0].type]).toEqual([422, ["body", "amount"], "too_small"]);
+    expect(await storedOf(account)).toEqual(before);
+  },
+);
 
 test("the token in the answer is the token in the URLs to which the payer returns", async () => {
   const account = await newAccount();

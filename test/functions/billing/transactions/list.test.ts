@@ -60,6 +60,25 @@ test("the end of a hold changes its status, but not its place in the list, which
   expect(instants).toEqual(instants.toSorted().toReversed());
 });
 
+test("the end of a hold changes its balance to the balance at this time, also if the hold is voided or expires", async () => {
+  const account = await newAccount();
+  await fund(account, 10_000);
+  for (const id of ["freed", "expired", "taken"])
+    await post(account, { kind: "hold", ...purchase(id, 100), expiresAt: inMinutes(5).toISOString() }, inMinutes(1));
+  await post(account, { kind: "transfer", ...purchase("after", 1_000) }, inMinutes(2));
+  await post(account, { kind: "void", id: "freed" }, inMinutes(3));
+  await post(account, { kind: "capture", id: "taken" }, inMinutes(4));
+  await post(account, { kind: "expire", id: "expired" }, inMinutes(6));
+  const { items } = (await billing(account, "GET", "transactions?order=asc")).body;
+  expect(items.map((item: Record<string, string>) => [item["status"], item["balance_after"]])).toEqual([
+    ["settled", "100.00"],
+    ["void", "90.00"],
+    ["void", "89.00"],
+    ["settled", "89.00"],
+    ["settled", "90.00"],
+  ]);
+});
+
 test("transactions that were made at the same moment by different clocks are sorted by `effective_at`", async () => {
   const account = await newAccount();
   await fund(account, 10_000);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { saveCard, testCards } from "../../../../shared/providers/payments/embedded-cards.ts";
 import {
   eventBodyOf,
   settleCheckout,
@@ -69,6 +70,23 @@ test("one idempotency key makes one checkout, even for many requests at once, an
   for (const other of [{ amount: 1 }, { accountId: "a2" }, { reference: "topup-2" }, { currency: "EUR" }]) {
     await expect(paymentsAt(start).createCheckout({ ...same, ...other })).rejects.toThrow("idempotency key");
   }
+});
+
+test("an amount below 0.50 is refused, as by Stripe: a checkout throws, and a charge fails", async () => {
+  for (const amount of [1, 49])
+    await expect(paymentsAt(start).createCheckout(input({ amount }))).rejects.toMatchObject({ isTooSmall: true });
+  expect(await paymentsAt(start).createCheckout(input({ amount: 50 }))).toMatchObject({ id: expect.any(String) });
+  const reference = randomUUID();
+  const setup = { reference, accountId: "a1", customerId: "c1", expiresAt: inAnHour, idempotencyKey: randomUUID() };
+  const { id } = await paymentsAt(start).createCardSetup(setup);
+  await saveCard(table, id, { number: testCards.works.number, exp_month: 12, exp_year: 2099 }, start);
+  const cardId = (await paymentsAt(start).getCardSetup(id)).card?.id ?? "";
+  const charge = (amount: number) => {
+    const one = { reference: randomUUID(), accountId: "a1", customerId: "c1", cardId, amount, currency: "USD" };
+    return paymentsAt(start).charge({ ...one, description: "Recharge", startedAt: start });
+  };
+  expect(await charge(49)).toMatchObject({ status: "failed", reason: expect.stringContaining("this small") });
+  expect(await charge(50)).toMatchObject({ status: "succeeded" });
 });
 
 test.each(["", "cs_local_", "KEY#1", `cs_local_${"0".repeat(36)}`, `cs_local_${"0".repeat(36)}\n`])(

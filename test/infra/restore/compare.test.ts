@@ -49,25 +49,28 @@ test.each([new Error("no connection"), new Problem("busy", "The table is throttl
   },
 );
 
-test.each(editionNames())("the check covers every list but the domains, of every account in the frozen rows of the %s", async (name) => {
-  const table = openMemoryTable(createMemoryStore());
-  const { items } = readEdition(name);
-  for (const item of items) await table.attempt({ put: item });
-  const accounts = new Map<string, Map<string, Item>>();
-  for (const row of items) {
-    const [, id] = /^ACCOUNT#(.+)/.exec(row.PK) ?? [];
-    const [, list] = /^LIST#(.+)#ROW#/.exec(row.SK) ?? [];
-    // The row of a domain has the count of the list of its mailboxes, so this row stays.
-    if (id === undefined || list === undefined || list === "domains") continue;
-    accounts.set(id, (accounts.get(id) ?? new Map<string, Item>()).set(list, row));
-  }
-  expect(accounts.size).toBeGreaterThan(3);
-  for (const [id, rows] of accounts) {
-    expect(await checkLists(table, id)).toEqual([]);
-    for (const { PK, SK } of rows.values()) await table.attempt({ delete: { PK, SK } });
-    const problems = [...rows.keys()].map(
-      (list) => `the count of the list ${list} differs from the number of its rows`,
-    );
-    expect(new Set(await checkLists(table, id))).toEqual(new Set(problems));
-  }
-});
+test.each(editionNames())(
+  "the check covers every list but the domains, of every account in the frozen rows of the %s",
+  async (name) => {
+    const table = openMemoryTable(createMemoryStore());
+    const { items } = readEdition(name);
+    for (const item of items) await table.attempt({ put: item });
+    const accounts = new Map<string, Map<string, Item>>();
+    for (const row of items) {
+      const [, id] = /^ACCOUNT#(.+)/.exec(row.PK) ?? [];
+      const [, list] = /^LIST#(.+)#ROW#/.exec(row.SK) ?? [];
+      // The row of a domain has the count of the list of its mailboxes, so this row stays.
+      if (id === undefined || list === undefined || list === "domains") continue;
+      accounts.set(id, (accounts.get(id) ?? new Map<string, Item>()).set(list, row));
+    }
+    expect(accounts.size).toBeGreaterThan(3);
+    for (const [id, rows] of accounts) {
+      expect(await checkLists(table, id)).toEqual([]);
+      for (const { PK, SK } of rows.values()) await table.attempt({ delete: { PK, SK } });
+      const problems = [...rows.keys()].map(
+        (list) => `the count of the list ${list} differs from the number of its rows`,
+      );
+      expect(new Set(await checkLists(table, id))).toEqual(new Set(problems));
+    }
+  },
+);

@@ -52,7 +52,7 @@ const nobody = {
  * three round trips also if the domain, the address or the mailbox does not exist.
  * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all. Whether the account
  *   has a forwarding rule is read in one batch with the domain. The lookup takes two round trips for an address that
- *   nobody has, and one for a domain that is not here or not proved, because most mail to such addresses is spam.
+ *   nobody has, and one for a domain that is not here, because most mail to such addresses is spam.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(
@@ -69,7 +69,7 @@ export async function findRecipient(
     stateKey(accountId),
     ...locals.map((part) => addressKey(accountId, domain_id, part)),
   ];
-  const isUnknown = forDelivery && holder?.firm !== true;
+  const isUnknown = forDelivery && holder === undefined;
   const [[domainItem, accountItem, billingItem, own, catchAll], isForwarding] = await Promise.all([
     isUnknown ? [] : table.getMany(keys),
     forDelivery && !isUnknown && hasRules(table, accountId),

@@ -6,7 +6,9 @@ import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { type Day, dayMs, dayOf, later, plusDays } from "../core/time.ts";
 import { removeDeletedNames } from "../mail/mailboxes/names.ts";
+import { batchReads } from "../table/batch-reads.ts";
 import { indexEntries } from "../table/journal.ts";
+import { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
 import { leavingDays } from "../wallet/catalogue.ts";
 import { periodEnd, planKind, planOn, planToday, withoutEnd, type BillingState } from "../wallet/state.ts";
@@ -85,12 +87,16 @@ export function askAboutVatId(accountId: string, context: RunContext): Promise<v
   return refreshVatId(accountId, writerOf(context, accountId, author), vatRegisterHere());
 }
 
-/** Runs the daily tasks of an account. */
+/**
+ * Runs the daily tasks of an account. Each account has batches of its own for its reads, so that a read that fails for
+ * one account does not fail for another.
+ */
 export async function closeDay(accountId: string, last: Day, context: RunContext): Promise<void> {
-  await askAboutVatId(accountId, context);
-  await runAccount(accountId, last, context);
-  await queueOldTopups(accountId, context);
-  await giveBillingNotices(accountId, context);
+  const batched = { ...context, table: batchReads(context.table, new SeenItems()) };
+  await askAboutVatId(accountId, batched);
+  await runAccount(accountId, last, batched);
+  await queueOldTopups(accountId, batched);
+  await giveBillingNotices(accountId, batched);
 }
 
 const concurrency = 8;

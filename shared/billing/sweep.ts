@@ -5,11 +5,9 @@ import { getAccount } from "../accounts/visible.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { dayMs, dayOf, hourMs, later, minuteMs } from "../core/time.ts";
-import { batchReads } from "../table/batch-reads.ts";
 import { withClaim } from "../table/claim.ts";
 import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
 import { readRows } from "../table/ranked-list.ts";
-import { SeenItems } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "../wallet/state.ts";
@@ -126,10 +124,8 @@ async function closeShard(
 /** Closes the days of one account, and moves the account in the queue. Returns false after a failure. */
 async function closeOne({ at, subject: [accountId = ""], item }: DueItem, context: SweepContext): Promise<boolean> {
   const { table, now, log } = context;
-  // Each account has batches of its own, so that a read that fails for one account does not fail for another.
-  const batched = { ...context, table: batchReads(table, new SeenItems()) };
   try {
-    await closeDay(accountId, lastClosable(now()), batched);
+    await closeDay(accountId, lastClosable(now()), context);
     await requireMoved(accountId, at, context);
   } catch (error) {
     const failures = Closing.parse(item).failures + 1;

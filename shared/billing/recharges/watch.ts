@@ -37,8 +37,9 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
 }
 
 /**
- * The daily check of an account. Checks the wallet. Records an event 7 days and 1 day before the account becomes past
- * due, and before it is suspended. Each event is recorded once, however often this function runs.
+ * The daily check of an account. Checks the wallet. Records an event 7 to 2 days before the account becomes past due,
+ * and another event on the last day before. Does the same before a past due account is suspended. Each event is
+ * recorded once, however often this function runs.
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);

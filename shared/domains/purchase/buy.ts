@@ -167,7 +167,7 @@ function buyTogether(
     // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken
     // name is reported before a wallet that does not cover the price.
     const paying = planWallet(table, accountId, holds, at);
-    // If `plan` throws first, nobody awaits the wallet, and its failure must not end the process.
+    // If `plan` throws first, `paying` is never awaited. Without this line, its failure would end the process.
     paying.catch(() => undefined);
     const { domains, writes, changes } = await kind.plan(table, { accountId, workspaceId, batchId, now: at }, fresh);
     const wallet = await paying;

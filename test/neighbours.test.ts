@@ -175,10 +175,12 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
 
   afterAll(() => void vi.useRealTimers());
 
-  const costs = (all: readonly Seen[]) => all.map(({ cost, answer: { status } }) => ({ status, ...cost }));
+  // Calls are not compared: the process sends reads that begin at the same moment as one call.
+  const costs = (all: readonly Seen[]) =>
+    all.map(({ cost: { reads, writes }, answer: { status } }) => ({ status, reads, writes }));
   const refused = () => noise.filter(({ answer }) => answer.status === 429);
 
-  test("the requests of the other accounts succeed, and cost as much as in an account that is alone", () => {
+  test("the requests of the other accounts succeed, and consume as many units as in an account that is alone", () => {
     expect([noise.length, quiet.flatMap(({ all }) => all).length]).toEqual([900, 100]);
     expect(Math.max(...alone.map(({ answer }) => answer.status))).toBeLessThan(300);
     for (const { all } of quiet) expect(costs(all)).toEqual(costs(alone));

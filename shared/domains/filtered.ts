@@ -124,6 +124,8 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
  *
  * Reads the rows without ids if all rows of the account cost less. If the ids alone decide which domains are on the
  * page, only the rows of these domains are read.
+ *
+ * A domain can move while its row is read, so the caller must check with `moment` that the lists are unchanged.
  */
 export async function filteredDomains(
   moment: Moment,
@@ -152,9 +154,7 @@ export async function filteredDomains(
   const idsHaveNames = readsPointers || !needsNames;
   const idsHaveOrder = sorting.sort !== "expires_at";
   if (ids && idsHavePlace && idsHaveNames && idsHaveOrder && !rest) {
-    const rows = await readRows(table, accountId, ids.slice(skip, skip + take));
-    await moment.unchanged();
-    return { rows, total: ids.length };
+    return { rows: await readRows(table, accountId, ids.slice(skip, skip + take)), total: ids.length };
   }
   const found = (await readRows(table, accountId, ids)).filter(
     (domain) =>
@@ -162,7 +162,6 @@ export async function filteredDomains(
       (readsPointers || !name || name(domain.name)) &&
       (rest?.(domain) ?? true),
   );
-  await moment.unchanged();
   const sorted = sortDomains(found, sorting, references ? byPlace : comparisons.created_at);
   return { rows: sorted.slice(skip, skip + take), total: sorted.length };
 }

@@ -98,6 +98,7 @@ export async function listDomains(
       const ordered = { name, rest, sort, order };
       const found = await filteredDomains(moment, table, place, ordered, { skip, take, limit: filterLimit });
       if (!found) throw tooMany();
+      await moment.unchanged();
       return found;
     }
     const sources = await sourcesOf(moment, accountId, workspace_id, context);
@@ -167,15 +168,27 @@ export const visibleDomains = (
   wanted: Wanted,
   viewer: Viewer,
 ): Promise<StoredDomain[] | undefined> =>
-  atOneMoment(viewer.table, (moment) => domainsAtOnce(moment, accountId, wanted, viewer));
+  atOneMoment(viewer.table, async (moment) => {
+    const domains = await domainsAtOnce(moment, accountId, wanted, viewer);
+    if (wanted.workspaceId !== undefined) await moment.unchanged();
+    return domains;
+  });
 
-/** Like `visibleDomains`, as part of a `Moment` that other lists share. */
+/**
+ * Like `visibleDomains`, as part of a `Moment` that other lists share. For a workspace, the caller must check with the
+ * moment that the lists are unchanged.
+ */
 export async function domainsAtOnce(
   moment: Moment,
   accountId: string,
   { capability, limit, workspaceId }: Wanted,
   viewer: Viewer,
 ): Promise<StoredDomain[] | undefined> {
+  if (workspaceId !== undefined && covers(viewer.permissions, capability, [{ type: "workspace", id: workspaceId }])) {
+    const place = { accountId, workspaceId };
+    return (await filteredDomains(moment, viewer.table, place, { order: "asc" }, { skip: 0, take: limit, limit }))
+      ?.rows;
+  }
   const sources = await sourcesOf(moment, accountId, workspaceId, viewer, capability);
   return totalOf(sources) > limit ? undefined : (await moment.page(sources, 0, limit)).rows;
 }

@@ -62,7 +62,7 @@ export async function run({ quick }: Options): Promise<Result> {
         name: `page 1 of a workspace with ${size.domains} domains`,
         value: ofWorkspace.readUnits,
         unit: "read units",
-        bar: 150,
+        bar: 120,
       },
       { name: "a search for one address", value: found.readUnits, unit: "read units" },
       { name: `a text search over ${total} mailboxes`, value: searchAll.readUnits, unit: "read units" },

@@ -126,7 +126,7 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
   const { table, now, log } = context;
   try {
     await closeDay(accountId, lastClosable(now()), context);
-    await requireMoved(accountId, at, context);
+    await moveInQueue(accountId, at, context);
   } catch (error) {
     const failures = Closing.parse(item).failures + 1;
     log.error("billing day failed", { account_id: accountId, due_since: at, failures, error: String(error) });
@@ -141,10 +141,10 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
 /**
  * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
  * But an earlier version may have closed the day of this task already. In this case this function also queues the
- * account's next day. A closed account stays in the queue, with a task for the next day, as long as `isPending` is
- * true.
+ * account's next day. An account with the status `closed` has no further days. But it stays in the queue, with a task
+ * for the next day, while a purchase of it is still to be invoiced or paid (`isPending`).
  */
-async function requireMoved(accountId: string, at: string, { table, now }: SweepContext): Promise<void> {
+async function moveInQueue(accountId: string, at: string, { table, now }: SweepContext): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);
   if ((await table.get(due, Closing)) === undefined) return;
   await table.commit(async () => {
@@ -186,7 +186,7 @@ const Queued = z.object({ count: z.int(), version: z.int() });
 const queuedAtOnce = 50;
 
 /**
- * Puts the accounts of earlier versions into the queue, oldest first, until `isOver`. Each transaction also stores how
+ * Puts the accounts that were created before there was a queue into the queue, oldest first, until `isOver`. Each transaction also stores how
  * many accounts have been queued, so that a later call continues with the next account. An account that is queued
  * already keeps its place.
  */

@@ -55,9 +55,8 @@ export async function readUsage(
   ]);
   const ips = [...managed, ...claimed].map((ip: OwnedIp) => {
     const { paid_until, last_day: last = "9999-12-31" } = ip;
-    // An IP that is not ready yet counts for the days to come, so that a forecast expects it.
-    if (paid_until === undefined) return { ip, first: plusDays(today, 1), charged: "9999-12-31", last };
-    const charged = dayOf(new Date(paid_until));
+    // A forecast expects that an IP that is not ready yet becomes ready tomorrow.
+    const charged = paid_until === undefined ? plusDays(today, 1 + dedicatedIpFirstDays) : dayOf(new Date(paid_until));
     return { ip, first: plusDays(charged, -dedicatedIpFirstDays), charged, last };
   });
   return {

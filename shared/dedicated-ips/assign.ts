@@ -157,9 +157,8 @@ async function moveAll(
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // Reads the domains first, and then the operation. If the operation still exists, it was not dropped before the
-      // domains were read. If the operation is dropped later, the version of a domain changes, and this transaction
-      // fails.
+      // The domains are read before the operation. An operation that exists then had not been dropped when the domains
+      // were read. If it is dropped later, `dropOperation` gives its domains new versions, and this transaction fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;

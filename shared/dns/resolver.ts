@@ -30,7 +30,7 @@ export type ResolverOptions = {
   roots?: readonly Endpoint[];
   /** Nameservers whose names are within `suffix` are reached at `endpoint`, which is trusted and need not be public. */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
-  /** The endpoint for an address from the DNS. The address has been found to be public. For tests. */
+  /** For tests: the endpoint to ask instead of a public address that the DNS gave. */
   route?: (address: string) => Endpoint;
   /** How long one question may take, with all its servers and retries, in milliseconds. */
   timeoutMs?: number;

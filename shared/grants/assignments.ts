@@ -391,7 +391,7 @@ const workspace = ["workspace"] as const;
 const domain = ["workspace", "domain"] as const;
 const mailbox = ["workspace", "domain", "mailbox"] as const;
 const credential = ["workspace", "domain", "credential"] as const;
-const forwarding = ["workspace", "domain", "forwarding"] as const;
+const forwarding = ["workspace", "domain", "mailbox", "forwarding"] as const;
 
 /**
  * The types of resources on which each capability can be given by itself. A capability that is not listed can be given

@@ -46,9 +46,9 @@ export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, Kno
 
 /**
  * The addresses that get a notice, each address once. The addresses are of these users, in this order: the user whom
- * the notice is about, the users who were chosen for the category, and the owners of `readOwners`. Users without access
- * to the account are left out. Only the first `mostRecipients` addresses get the notice. Nobody gets the notice if the
- * category is muted.
+ * the notice is about, the users who were chosen for the category, and the owners of the account (`readOwners`). Users
+ * without access to the account are left out. Only the first `mostRecipients` addresses get the notice. Nobody gets the
+ * notice if the category is muted.
  */
 export async function recipientsOf(
   table: Reader,

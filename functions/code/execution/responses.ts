@@ -7,10 +7,10 @@ import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 /**
- * Escaping may make the values of an answer up to this many times longer. The whole answer then still stays below 6 MB,
- * the limit for the answer of a Lambda function.
+ * An answer has so little room for values that it stays below 6 MB, the limit of a Lambda function, if escaping makes
+ * the values this many times longer. A value that escaping makes longer takes more room than its bytes.
  */
-const mostEscaped = 2.25;
+const roomForEscapes = 2.25;
 
 /**
  * Builds one entry for each call that ran, in source order. After a failure, builds an entry also for each call that
@@ -67,7 +67,7 @@ function measure(value: unknown): { bytes: number; room: number } {
   // A protocol escapes a quote or backslash to two characters in its text, and the Lambda's answer escapes these two to
   // four.
   const escaped = json.match(/["\\]/g)?.length ?? 0;
-  return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / mostEscaped)) };
+  return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / roomForEscapes)) };
 }
 
 /** Replaces a value that does not fit into the answer. */

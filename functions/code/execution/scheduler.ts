@@ -50,8 +50,8 @@ function mayExceed(running: ReadonlyMap<number, number>, index: number, callsLef
  * - Steps that only read, and items of comprehensions that only read, run at the same time. They wait for the values
  *   that they need, and for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
- * - A step waits for all earlier steps if its calls, and those of the earlier steps that run, may exceed the calls that
- *   are left. So it takes no calls from them.
+ * - A step waits for all earlier steps if it and the running earlier steps might together make more calls than are left.
+ *   So an earlier step never fails because a later step has used up the calls.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {

@@ -15,7 +15,7 @@ import {
   saveSession,
 } from "../sessions/session.ts";
 
-/** The calls of a program whose answers must not be stored, because an answer has a secret or a signed address. */
+/** The calls of a program whose answers must not be stored, because an answer has a secret or a signed URL. */
 export type Withheld = Map<Call, "secret" | "address">;
 
 /** Records a call whose answer must not be stored. */
@@ -58,7 +58,7 @@ type SessionUse = {
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
 const keepsFormerValue =
-  "It keeps its former value, because the program reads it. After a temporary error, send the same program again. Otherwise send only this assignment, with a new request_id.";
+  "It keeps its former value, so that you can repeat the failed program, which reads it. If the error was temporary, repeat the program. If not, send only this assignment, with a new request_id.";
 
 /** The most variables that `not_kept` names. */
 const namedVariables = 20;

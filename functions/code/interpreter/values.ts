@@ -178,7 +178,8 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
  * that was probably meant, or else the first member. `members` are the members of an item; empty if they are not known.
  */
 export function listHasNoMember(of: string, name: string, members: readonly string[]): string {
-  // `the list` is a list that the program writes out.
+  // For a list literal such as `[a, b]`, `of` is the text "the list". The advice cannot repeat the literal, so it names
+  // the list `xs`.
   if (of === "the list") return listHasNoMember("xs", name, members).replace("xs is a list", "This value is a list");
   const [first] = members;
   if (/^(?:length|size)$/i.test(name) && !members.includes(name)) return `${of} is a list: write len(${of}).`;

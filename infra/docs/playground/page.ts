@@ -98,7 +98,7 @@ function setRunning(value: boolean): void {
 
 /**
  * The fault of a text that is no token. Empty for a token that can be sent. A header can have only visible ASCII
- * characters. A shortened token may have an ellipsis.
+ * characters, so a token that was copied in shortened form, with an ellipsis, is a fault.
  */
 function tokenFault(text: string): string {
   if (text === "") return "Paste an access token first.";

@@ -4,12 +4,12 @@ import type { SyntaxNode } from "@lezer/common";
 /** A parameter of a function. `type` is written as in a signature, such as `string` or `"a" or "b"`. */
 export type Parameter = { name: string; type: string; required: boolean; description: string };
 
-/** A function that a program can call. `answer` is the number of its result's shape. */
+/** A function that a program can call. `answer` is the index of its result's shape in `Catalogue.shapes`. */
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
 /**
  * The part of a value's type that completion needs: the members of a dict, or the items of a list. Each number is the
- * number of a shape in the catalogue.
+ * index of a shape in `Catalogue.shapes`.
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 

@@ -16,8 +16,9 @@ import type { Deliver } from "./event-source.ts";
  * The time in a row's id is the time when its transaction was planned. The row becomes readable only after the commit,
  * up to 30 seconds later. So each poll also reads older rows:
  * - Every poll reads the rows since one second before the last poll.
- * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the second last sweep. So a row
- *   that was planned before somebody moved the clock has ten seconds to appear after the move.
+ * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep but one. A developer
+ *   can move the product's clock forward, and a row that was planned before the move has an old time. A sweep still finds
+ *   this row if it becomes readable within ten seconds after the move.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -27,7 +28,7 @@ const batchSize = 100;
 /**
  * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
  * `overlapMs`, and the changes with the ids in `ids`. `swept_at_ms` is a time of the product's clock. Earlier versions
- * stored the machine's time, which is never later.
+ * stored the machine's time. This time is never later, so at worst some changes are read again.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;

@@ -21,6 +21,7 @@ const renewing: RequestKind<Renewing> = {
   members: ({ renewal }, progress, due_at) => ({ renewal: { ...renewal, ...progress }, due_at }),
   send: ({ name, renewal: { years, from, restore_fee } }, work) =>
     work.registrar.renew({ name, years, expiresAt: from, restore: restore_fee > 0 }),
+  // The renewal has taken effect if the registration ends in a later year than before.
   effect: async ({ name, renewal }, work) => {
     const found = await work.registrar.registration(name);
     return found && yearOf(found.expiresAt) <= yearOf(renewal.from) ? "absent" : found;

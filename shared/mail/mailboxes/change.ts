@@ -25,7 +25,8 @@ export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table 
 
 /**
  * The write that changes members of a mailbox. The transaction fails if the mailbox has changed since it was read. The
- * write leaves the other members as they are stored, because mail servers report usage without a new version.
+ * write leaves the other members as they are stored: mail servers report usage without a new version, and a write of the
+ * whole row would undo such a report.
  */
 export function mailboxUpdate(
   { account_id }: Pick<StoredDomain, "account_id">,

@@ -60,7 +60,9 @@ export async function mailboxByRef(
 type ExpectedMailbox = Ahead & { keys: Key[]; id?: string | undefined; mailbox?: StoredMailbox | undefined };
 
 /**
- * The mailbox that a reference probably names, as this process saw it last, and the items that `aheadOfMailbox` names.
+ * Guesses which mailbox a reference names, from the items that this process has seen. `mailbox` is the mailbox as the
+ * process saw it last. `keys` are the items that `mailboxByRef` reads, and the workspace for the view. The plan of the
+ * transaction reads the mailbox and the domain again, so `keys` has them twice.
  */
 export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): ExpectedMailbox {
   const address = readAddress(ref);

@@ -103,6 +103,7 @@ function soaSet(owner: SoaOwner): ResourceRecordSet {
 }
 
 type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
+/** The name and the type of an RRset. */
 type Owner = { name: string; type: RecordType };
 
 /** The result when nothing had to be changed. */
@@ -129,7 +130,7 @@ const fits = ({ records, characters }: Weight): boolean => records <= limits.rec
 /** Splits changes, in order, into as few requests as can hold them. A change over the limits gets its own request. */
 export function batchesOf(changes: readonly Change[]): Change[][] {
   const batches: Change[][] = [];
-  let weight = limits;
+  let weight: Weight = { records: 0, characters: 0 };
   for (const change of changes) {
     const own = weightOf(change);
     const batch = batches.at(-1);

@@ -76,9 +76,17 @@ test("on days without a plan only managed IPs count as usage, and the default pl
   );
 });
 
-test("a provisioning IP, a deleted IP and a customer's own host cost nothing", async () => {
+test("a forecast expects that a provisioning IP becomes active tomorrow, and is charged after its thirty paid days", async () => {
   const account = await funded(await newAccount());
   await claimed(account);
+  const charged = plusDays(today, 31);
+  expect([await usedOn(account, plusDays(charged, -1)), await usedOn(account, charged)]).toEqual([0, 1]);
+  await closeDays(account, charged);
+  expect(await chargedIps(account, today, charged)).toEqual(Array.from({ length: 32 }, () => 0));
+});
+
+test("a deleted IP and a customer's own host cost nothing", async () => {
+  const account = await funded(await newAccount());
   await activeHost(account);
   const { id } = await activeIp(account);
   await send(account, "DELETE", `/${id}`);

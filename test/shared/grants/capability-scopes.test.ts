@@ -8,7 +8,7 @@ import { scopeTypes } from "../../../shared/grants/assignments.ts";
 import { parseInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { exampleOf } from "../../support/examples.ts";
-import { home } from "../../support/mailboxes.ts";
+import { home, person, stocked } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
@@ -16,7 +16,10 @@ const familyOf = ({ name }: Route): string => name.split(".")[0] ?? "";
 const pick = (values: object, { shape }: { shape: object }): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(shape, name)));
 
-/** The types of the scopes in which a route finds its resource. If the body can name two scopes, includes both. */
+/**
+ * The types of the scopes in which a route finds its resource: the types that its lookup names, and the types that it
+ * finds. If the body can name two scopes, includes both.
+ */
 async function locatedBy(route: Route): Promise<string[]> {
   const account = await newAccount();
   const example = await exampleOf(route, account);
@@ -32,7 +35,8 @@ async function locatedBy(route: Route): Promise<string[]> {
   const found = await Promise.all(
     bodies.map(async (body) => route.subject?.find({ ...given, params, body }, testTable())),
   );
-  return found.flatMap((one) => one?.scopes ?? []).map(({ type }) => type);
+  const foundTypes = found.flatMap((one) => one?.scopes ?? []).map(({ type }) => type);
+  return [...(route.subject?.within ?? []), ...foundTypes];
 }
 
 test(
@@ -68,6 +72,7 @@ describe("a permission without an effect on its resource is refused", () => {
   test("a capability", async () => {
     const account = await newAccount();
     const domain = await home(account);
+    const [mailbox] = await stocked(account, domain.name, [person("ada")]);
     const on = (capability_key: Capability, resource_type: string, resource_id: string) =>
       give(account, "authorizations", {
         grant_kind: "capability",
@@ -78,6 +83,7 @@ describe("a permission without an effect on its resource is refused", () => {
         resource_id,
       });
     for (const [type, id] of [
+      ["mailbox", mailbox ?? ""],
       ["domain", domain.id],
       ["workspace", domain.workspace_id],
       ["account", account.id],

@@ -177,12 +177,16 @@ async function mailRecord(
   const { observed = [], message } = check;
   if (check.status === "unknown")
     return setupRecord(domain, record, record.value, { status: "unknown", observed, message });
-  // One check covers all MX records, but each record has a status of its own.
-  const isPart = record.purpose === "mx" && observed.some((text) => text.endsWith(` ${record.value}`));
+  // One check covers all MX records, but each record has a status and a message of its own.
+  if (record.purpose === "mx" && check.status === "fail") {
+    const isThere = observed.some((text) => text.endsWith(` ${record.value}`));
+    const own = isThere ? "The record is correct." : `Mail does not go to ${record.value}.`;
+    return setupRecord(domain, record, record.value, { status: statusOf(observed, isThere), observed, message: own });
+  }
   // A record with a warning is right, except a wrong DMARC record, and a record that lacks something.
   const isWrong = record.purpose === "dmarc" || check.missing !== undefined;
   const isRight = check.status === "pass" || (check.status === "warn" && !isWrong);
-  const seen = { status: statusOf(observed, isRight || isPart), observed, message };
+  const seen = { status: statusOf(observed, isRight), observed, message };
   if (record.purpose === "dkim" && !hasKey) {
     return setupRecord(domain, record, null, { ...seen, message: "The key of this record is not made yet." });
   }

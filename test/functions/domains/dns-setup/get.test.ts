@@ -68,6 +68,17 @@ test("shows each record as `ok` once it is published, and is complete with the r
   ]);
 });
 
+test("each of the MX records has a status and a message of its own", async () => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  const host = "mx2.hosted-mail.example";
+  await publish(name, [{ name: "@", type: "MX", value: host, priority: 20 }]);
+  expect(await purposeOf(account, name, "mx")).toMatchObject([
+    { status: "different", message: "Mail does not go to mx1.hosted-mail.example." },
+    { value: host, status: "ok", message: "The record is correct." },
+  ]);
+});
+
 test.each([
   ["v=spf1 include:_spf.google.com -all", "v=spf1 include:_spf.google.com include:_spf.hosted-mail.example -all"],
   ["v=spf1 a mx", "v=spf1 a mx include:_spf.hosted-mail.example"],

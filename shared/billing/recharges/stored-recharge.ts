@@ -40,7 +40,10 @@ export const StoredRecharge = z.object({
 export type StoredRecharge = z.output<typeof StoredRecharge>;
 
 export const RechargeView = z.object({
-  id: Id.meta({ description: "The recharge's id." }),
+  id: Id.meta({
+    description:
+      "The recharge's id. In the events `disabled` and `limit_reached`, the id of the last recharge, or the account's id if there was none.",
+  }),
   amount: MoneyText.meta({ description: "The amount of the recharge." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   status: z.enum([...Status.options, "disabled", "limit_reached"]).meta({

@@ -60,13 +60,12 @@ export async function runExport(accountId: string, id: string, services: ExportS
   const stored = await table.get(exportKey(accountId, id), StoredExport);
   if (!stored || stored.status === "done") return;
   const runs = (stored.runs ?? 0) + 1;
-  const note = (set: Partial<StoredExport>) =>
-    table.attempt({ update: exportKey(accountId, id), set, if: { id, version: stored.version } });
-  await note({ runs, run_started_at: now().toISOString() });
+  const set = { runs, run_started_at: now().toISOString() };
+  await table.attempt({ update: exportKey(accountId, id), set, if: { id, version: stored.version } });
   try {
     await makeFile(stored, services);
   } catch (error) {
-    if (runs >= mostRuns) await note({ status: "failed" });
+    if (runs >= mostRuns) await endExport(stored, "failed", { status: "failed" }, services);
     throw error;
   }
 }
@@ -79,24 +78,36 @@ async function makeFile(stored: StoredExport, { table, files, now }: ExportServi
   const permissions = permissionsOf(stored.permissions, now());
   const csv = csvOf(stored, { table, permissions }, counted);
   await files.putStream(file_key, csv, "text/csv; charset=utf-8");
+  const set = {
+    status: "done",
+    row_count: counted.rows,
+    file_key,
+    // The permissions by which the file was made. Only a caller who still holds them may have the file.
+    permissions: { everything: permissions.everything, grants: [...permissions.grants] },
+    finished_at: now().toISOString(),
+  } as const;
+  await endExport(stored, "finished", set, { table, now });
+}
+
+/** Stores and records the end of an export. Does nothing if the export is done, or has this status already. */
+async function endExport(
+  { account_id, id }: StoredExport,
+  verb: "finished" | "failed",
+  set: { status: StoredExport["status"]; row_count?: number; [member: string]: unknown },
+  { table, now }: Pick<ExportServices, "table" | "now">,
+): Promise<void> {
   const author = systemAuthor("mailbox export", "exports", id);
   const commit = recorder({ table, accountId: account_id, author, now });
   await commit(async () => {
     const current = await table.get(exportKey(account_id, id), StoredExport);
-    if (!current || current.status === "done") return { value: undefined, writes: [], changes: [] };
-    const set = {
-      status: "done",
-      row_count: counted.rows,
-      file_key,
-      // The permissions by which the file was made. Only a caller who still holds them may have the file.
-      permissions: { everything: permissions.everything, grants: [...permissions.grants] },
-      finished_at: now().toISOString(),
-      version: current.version + 1,
-    };
+    if (!current || current.status === "done" || current.status === set.status) {
+      return { value: undefined, writes: [], changes: [] };
+    }
+    const { row_count, version } = { ...current, ...set };
     return {
       value: undefined,
-      writes: [{ update: exportKey(account_id, id), set, if: { version: current.version } }],
-      changes: [change(exportKind, "finished", id, { after: { id, row_count: counted.rows } })],
+      writes: [{ update: exportKey(account_id, id), set: { ...set, version: version + 1 }, if: { version } }],
+      changes: [change(exportKind, verb, id, { after: { id, row_count } })],
     };
   });
 }

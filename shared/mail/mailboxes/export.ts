@@ -21,7 +21,7 @@ import { type MailboxFilter, mailboxQuery } from "./list.ts";
 
 export const exportKind = defineKind({
   name: "mailbox_export",
-  verbs: ["requested", "finished"],
+  verbs: ["requested", "finished", "failed"],
   view: z.object({
     id: Id.meta({
       description: "The export's id. An export that was answered at once gets an id for this event only.",

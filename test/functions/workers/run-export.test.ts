@@ -115,15 +115,19 @@ test("an interrupted export has no file, and the next run makes the whole file",
   expect(await rowsIn(id)).toHaveLength(3);
 });
 
-test("an export whose runs all fail has failed, and a later run can still finish it", async () => {
+test("an export whose runs all fail has failed, with one event, and a later run can still finish it", async () => {
   const { account, run, rowsIn } = await scene(3);
   const id = await queuedExport(account);
   const state = async () => (await send(account, "GET", `mailboxes/exports/${id}`)).body;
   const fail = () => run(id, { putStream: () => Promise.reject(new Error("no room")) });
+  const failures = () => recorded(account, "mailbox_export.failed");
   for (const status of ["queued", "queued", "failed"]) {
     await expect(fail()).rejects.toThrow("no room");
     expect(await state()).toMatchObject({ status, row_count: 0, download_url: null, finished_at: null });
+    expect(await failures()).toHaveLength(status === "failed" ? 1 : 0);
   }
+  await expect(fail()).rejects.toThrow("no room");
+  expect(await failures()).toMatchObject([{ actor_type: "system", resource_id: id, after: { id, row_count: 0 } }]);
   await run(id);
   expect(await state()).toMatchObject({ status: "done", row_count: 3, download_url: expect.any(String) });
   expect(await rowsIn(id)).toHaveLength(3);

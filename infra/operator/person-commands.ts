@@ -7,10 +7,12 @@ import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { clock } from "../../shared/core/time.ts";
-import { readHolder } from "../../shared/domains/holder.ts";
-import { mailboxesByIds } from "../../shared/mail/mailboxes/lookup.ts";
-import { addressKey, StoredAddress } from "../../shared/mail/mailboxes/mailbox.ts";
-import { rowsInPartition } from "../../shared/table/reads.ts";
+import { readHolder, type StoredHolder } from "../../shared/domains/holder.ts";
+import { deletedMailboxesOf } from "../../shared/mail/mailboxes/deleted.ts";
+import { mailboxesByIds, mailboxesOfRows } from "../../shared/mail/mailboxes/lookup.ts";
+import { addressKey, StoredAddress, type StoredMailbox } from "../../shared/mail/mailboxes/mailbox.ts";
+import { rangeOfRows } from "../../shared/table/ranked-list.ts";
+import { pagesOf, rowsInPartition } from "../../shared/table/reads.ts";
 import type { Reader, Table } from "../../shared/table/table.ts";
 import type { Item, Write } from "../../shared/table/writes.ts";
 import type { Command } from "./commands.ts";
@@ -92,9 +94,26 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
   return { what, data };
 }
 
+/** The mailboxes of a domain that have an address, and the deleted mailboxes that had the address at their deletion. */
+async function mailboxesAt(
+  table: Reader,
+  { account_id, domain_id }: StoredHolder,
+  local: string,
+): Promise<StoredMailbox[]> {
+  const address = await table.get(addressKey(account_id, domain_id, local), StoredAddress);
+  const found = address ? await mailboxesByIds(table, account_id, [address.mailbox_id]) : [];
+  for await (const rows of pagesOf(table, rangeOfRows(deletedMailboxesOf(account_id)))) {
+    const had = mailboxesOfRows(rows).filter(
+      (one) => one.domain_id === domain_id && [one.local_part, ...one.aliases].includes(local),
+    );
+    found.push(...had);
+  }
+  return found;
+}
+
 /**
- * The mailboxes with the person's addresses in some accounts. These mailboxes are found separately, because their rows
- * do not contain the whole address.
+ * The mailboxes with the person's addresses in some accounts, and the deleted mailboxes that are not purged yet. These
+ * mailboxes are found separately, because their rows do not contain the whole address.
  */
 async function mailboxesOfPerson(
   table: Reader,
@@ -106,9 +125,8 @@ async function mailboxesOfPerson(
       const [local = "", domain = ""] = email.split("@");
       const holder = await readHolder(table, domain);
       if (holder === undefined || !ids.includes(holder.account_id)) return [];
-      const { account_id, domain_id } = holder;
-      const address = await table.get(addressKey(account_id, domain_id, local), StoredAddress);
-      const mailboxes = address ? await mailboxesByIds(table, account_id, [address.mailbox_id]) : [];
+      const { account_id } = holder;
+      const mailboxes = await mailboxesAt(table, holder, local);
       return mailboxes.map(({ id, first_name, last_name }) => ({
         account_id,
         what: "mailbox",

@@ -144,6 +144,27 @@ test("with an account, an export and an erasure name nothing of another account"
   });
 });
 
+test("an address or alias of a deleted mailbox finds this mailbox, but not with the name of another domain", async () => {
+  const account = await newAccount();
+  const [domain, other] = [await home(account), await home(account)];
+  const mailbox = await added(account, domain.id, "ada");
+  const path = `/v1/public/accounts/${account.id}/mailboxes/${mailbox.id}`;
+  const { token } = account.owner;
+  expect((await request("POST", `${path}/aliases`, { token, body: { alias: "mary" } })).status).toBe(201);
+  expect((await request("DELETE", path, { token })).status).toBe(200);
+  const foundFor = async (email: string) => {
+    const { found } = await run("export", { email, account: account.id });
+    return found.filter(({ what }) => what === "mailbox");
+  };
+  for (const local of ["ada", "mary"]) {
+    const email = `${local}@${domain.name}`;
+    const data = { id: mailbox.id, email, first_name: "Ada", last_name: "Lovelace" };
+    expect(await foundFor(email)).toEqual([{ account_id: account.id, what: "mailbox", data }]);
+    expect(JSON.stringify(await run("erase", { email, account: account.id }))).toContain("mailbox in account");
+    expect(await foundFor(`${local}@${other.name}`)).toEqual([]);
+  }
+});
+
 test("an address with an internationalised domain finds the rows with the domain in A-labels and in U-labels", async () => {
   const { account, send } = await scene();
   const local = `mary.${randomBytes(5).toString("hex")}`;

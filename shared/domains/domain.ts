@@ -280,6 +280,8 @@ export const StoredDomain = Domain.omit({
   /** How many checks in a row found no proof that the account owns the name. Absent until a check finds none. */
   unproved: z.int().optional(),
   registration: StoredRegistration.nullable(),
+  /** Whether the registrar refused our nameservers at the last check of the registration. Absent means false. */
+  nameservers_refused: z.boolean().optional(),
   purchase: Purchase.optional(),
   /** The latest renewal; absent for a name that was never renewed. */
   renewal: Renewal.optional(),

@@ -20,13 +20,21 @@ type DelegationState = {
 
 const joinNames = (names: readonly string[]): string => names.join(" and ");
 
-type Delegated = Pick<StoredDomain, "name" | "nameservers"> & { registration?: StoredDomain["registration"] };
+type Delegated = Pick<StoredDomain, "name" | "nameservers"> & {
+  registration?: StoredDomain["registration"];
+  nameservers_refused?: StoredDomain["nameservers_refused"];
+};
 
-/** What to do if a name is not delegated to us: a change by the owner, or nothing if the name is registered here. */
-const remedyOf = ({ name, nameservers, registration }: Delegated, change: string): string =>
-  registration?.status === "active" || registration?.status === "grace"
-    ? `${name} is registered here, and we ask its registry to delegate it to ${joinNames(nameservers)}. You need not do anything. If this takes longer than a day, write to us.`
-    : change;
+/**
+ * What to do if a name is not delegated to us: a change by the owner, or nothing if the name is registered here and its
+ * registrar does not refuse our nameservers.
+ */
+function remedyOf({ name, nameservers, registration, nameservers_refused }: Delegated, change: string): string {
+  if (registration?.status !== "active" && registration?.status !== "grace") return change;
+  return nameservers_refused === true
+    ? `${name} is registered here, but our registrar has refused to delegate it to ${joinNames(nameservers)}. We try again with each check of the domain. Write to us if this takes longer than a day.`
+    : `${name} is registered here, and we ask its registry to delegate it to ${joinNames(nameservers)}. You need not do anything. If this takes longer than a day, write to us.`;
+}
 
 /**
  * Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us.

@@ -57,10 +57,11 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const before = domain.registration;
   if (!before) return domain;
   const found = await work.registrar.registration(domain.name);
+  let isRefused = false;
   if (!found) {
     if (await hasDeparted(domain, work)) return noteDeparture(domain, work);
     if (isLost(before, work.now())) return releaseName(domain, work);
-  } else if (found.phase !== "redemption") await bringUpToDate(found, domain, work);
+  } else if (found.phase !== "redemption") isRefused = await bringUpToDate(found, domain, work);
   const isExpired = !found || found.phase === "redemption";
   const hasReturned = !isExpired && domain.status === "expired";
   if (hasReturned) await setFirm(domain, true, work);
@@ -68,10 +69,18 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
     ...statusAfter(domain, isExpired),
     registration: found ? registrationOf(found, before) : { ...before, status: "expired" as const },
   };
-  const { status, status_reason, registration } = domain;
+  const { status, status_reason, registration, nameservers_refused = false } = domain;
   const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
-  const verb = isExpired && status !== "expired" ? "expired" : "updated";
-  const stored = isSame ? domain : await storeResult(domain, state, { verb }, work);
+  const event = isExpired && status !== "expired" ? "expired" : "updated";
+  const stored =
+    isSame && isRefused === nameservers_refused
+      ? domain
+      : await storeResult(
+          domain,
+          { ...state, nameservers_refused: isRefused },
+          { verb: isSame ? undefined : event },
+          work,
+        );
   // The name may have another owner, who can then take the name over by a proof. `expired` is stored before the hold is
   // loosened: a later check makes the hold firm again only if the stored status is `expired` (`hasReturned`).
   if (!found && stored) await setFirm(stored, false, work);
@@ -135,24 +144,31 @@ async function releaseName({ account_id, id, version }: StoredDomain, work: Doma
 /**
  * Corrects the registrar's settings of a name if they differ from ours, for example after an interrupted change. A
  * correction that the registrar refuses is logged, and tried again at the next check. So a refusal does not prevent the
- * renewal of the name. Throws 503 if the registrar does not answer.
+ * renewal of the name. Returns whether the registrar refused our nameservers. Throws 503 if the registrar does not
+ * answer.
  */
-async function bringUpToDate(found: Registration, domain: StoredDomain, { registrar, log }: DomainWork) {
+async function bringUpToDate(
+  found: Registration,
+  domain: StoredDomain,
+  { registrar, log }: DomainWork,
+): Promise<boolean> {
   const { id, name, dns_mode, nameservers, registration } = domain;
-  const correct = async (correction: () => Promise<void>): Promise<void> => {
+  const isRefused = async (correction: () => Promise<void>): Promise<boolean> => {
     try {
       await correction();
+      return false;
     } catch (error) {
       if (error instanceof Problem && error.status === 503) throw error;
       log.error("registrar refused a correction", { domain_id: id, reason: String(error) });
+      return true;
     }
   };
-  if (dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers)) {
-    await correct(() => registrar.setNameservers(name, nameservers));
-  }
+  const areElsewhere = dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers);
+  const areRefused = areElsewhere && (await isRefused(() => registrar.setNameservers(name, nameservers)));
   // The product renews names itself, with the customer's money.
-  if (found.autoRenew) await correct(() => registrar.stopAutoRenew(name));
-  if (registration) await correct(() => correctProtection(found, registration, name, registrar));
+  if (found.autoRenew) await isRefused(() => registrar.stopAutoRenew(name));
+  if (registration) await isRefused(() => correctProtection(found, registration, name, registrar));
+  return areRefused;
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>

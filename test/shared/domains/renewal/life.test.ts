@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { domainKey } from "../../../../shared/domains/domain.ts";
 import { readHolder } from "../../../../shared/domains/holder.ts";
+import { registeredNameKey } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import type { Registration } from "../../../../shared/providers/registrar/registrar.ts";
 import { fund } from "../../../support/billing.ts";
 import { advance, domainOf, setStored, storedAs, write } from "../../../support/domain-work.ts";
-import { connected, domainsRequest, readDomain } from "../../../support/domains.ts";
+import { connected, domainsRequest, elsewhere, readDomain } from "../../../support/domains.ts";
 import { added } from "../../../support/mailboxes.ts";
 import { happened, transactions, wallet } from "../../../support/purchases.ts";
 import { advanceAt, daysFrom, lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
@@ -143,6 +144,25 @@ test("a name whose settings the registrar refuses to correct is renewed, and its
     registration: { registrar_status: ["clientHold"] },
     renewal: { stage: "captured", by: "auto" },
   });
+});
+
+test("health and dns_setup tell that the registrar refused our nameservers, until a later check sets them", async () => {
+  const { account, name } = await ownedName();
+  await write({ update: registeredNameKey(name), set: { nameservers: elsewhere } });
+  const { nameservers } = await storedAs(account, name);
+  const messages = async () => {
+    const health = await domainsRequest(account, "GET", `/${name}/health`);
+    const setup = await domainsRequest(account, "GET", `/${name}/dns-setup`);
+    return [health.body.checks[0].message, setup.body.records[0].message];
+  };
+  const events = (await happened(account)).length;
+  await lookWith(account, name, { setNameservers: () => Promise.reject(new Error("The registry says no to 4711.")) });
+  const refused = `${name} is registered here, but our registrar has refused to delegate it to ${nameservers.join(" and ")}. We try again with each check of the domain. Write to us if this takes longer than a day.`;
+  expect(await messages()).toEqual([refused, refused]);
+  expect(await happened(account)).toHaveLength(events);
+  await lookWith(account, name);
+  await write({ update: registeredNameKey(name), set: { nameservers: elsewhere } });
+  for (const message of await messages()) expect(message).toContain("we ask its registry to delegate it to");
 });
 
 test("each notice is sent once, and again if the registration gets a new end", async () => {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { checkWaitsMs, inAboutADay, later, minuteMs, nextCheckAt } from "../../core/time.ts";
+import { spfEdits } from "../../dedicated-ips/spf.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
@@ -14,6 +15,7 @@ import { type Check, expectedRecords } from "../health/mail-checks.ts";
 import { proofState, type ProofState } from "../health/proof.ts";
 import { readHolder } from "../holder.ts";
 import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
+import { planRecords } from "../records/plan.ts";
 import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
 import { domainChange } from "../view.ts";
@@ -287,6 +289,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
     mailChecks({ resolver: work.resolver, domain }, expected),
     domain.dns_mode === "hosted" ? missingZone(domain, work) : undefined,
   ]);
+  if (domain.dns_mode === "hosted") await correctSpf(domain, mail, work);
   const checks = [withObstacle(proofCheck(domain, proof), obstacle), ...mail];
   const now = work.now();
   const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
@@ -321,6 +324,23 @@ async function missingZone({ account_id, id, name }: StoredDomain, { table }: Do
   if (zone?.zone_id === undefined) return zoneObstacle(table, name);
   for (const write of subzoneWrites({ account_id, id, name })) await table.attempt(write);
   return undefined;
+}
+
+/**
+ * Corrects the SPF record of a hosted domain if the check found another SPF record in the DNS, and our records have it
+ * too. Earlier versions of the product stored our own include twice if `spf_includes` named it.
+ */
+async function correctSpf({ account_id, id }: StoredDomain, mail: readonly Check[], work: DomainWork): Promise<void> {
+  const { observed, expected } = mail.find(({ name }) => name === "spf") ?? {};
+  if (!observed || !expected || isDeepStrictEqual(observed, expected)) return;
+  const { table, commit, now } = systemWriter(work, account_id);
+  const isCorrected = await commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    const edits = domain ? await spfEdits(table, domain) : [];
+    const { sole, changes } = await planRecords(table, account_id, edits, now());
+    return { value: edits.length > 0, writes: [], sole, changes };
+  });
+  if (isCorrected) await syncZone(account_id, id, work);
 }
 
 const withObstacle = (check: Check, message: string | undefined): Check =>

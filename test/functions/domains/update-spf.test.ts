@@ -2,12 +2,18 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { parsedOf, planRecords } from "../../../shared/domains/records/plan.ts";
+import { recordsIn } from "../../../shared/domains/records/stored-record.ts";
+import { syncZone } from "../../../shared/domains/records/sync.ts";
+import { systemWriter } from "../../../shared/domains/setup/work.ts";
+import { getZone } from "../../../shared/domains/zone.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { limitsKey } from "../../../shared/rate-limits/limiter.ts";
 import { addedRecord } from "../../support/dns-records.ts";
-import { dig, quicklyActive, setStored, write } from "../../support/domain-work.ts";
+import { advance, dig, quicklyActive, setStored, workAt, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, elsewhere, readDomain, uniqueName, connected } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
+import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
@@ -45,6 +51,31 @@ test("our own SPF record is in the domain's SPF record once, also if `spf_includ
   const { body: health } = await domainsRequest(account, "GET", `/${name}/health`);
   const spf = health.checks.find((check: { name: string }) => check.name === "spf");
   expect(spf).toMatchObject({ status: "pass", message: expect.stringContaining("2 of at most 10 DNS look-ups") });
+});
+
+test("the next check of a domain corrects an SPF record that has our own SPF record twice", async () => {
+  const account = await newAccount();
+  const [{ id, name }, work, own] = [await quicklyActive(account), workAt(new Date()), "_spf.hosted-mail.example"];
+  await update(account, name, [own]);
+  const { table, commit, now } = systemWriter(work, account.id);
+  const store = (value: string) =>
+    commit(async () => {
+      const [[before], zone] = await Promise.all([
+        recordsIn(table, account.id, id, "@", "TXT"),
+        getZone(table, account.id, id),
+      ]);
+      if (!before || !zone) throw new Error(`${name} has no SPF record`);
+      const edit = { zone, updated: [{ before, after: { ...parsedOf(before), value } }] };
+      return { value: undefined, writes: [], ...(await planRecords(table, account.id, [edit], now())) };
+    });
+  await store(`v=spf1 include:${own} include:${own} ~all`);
+  await syncZone(account.id, id, work);
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 include:${own} include:${own} ~all`]);
+  await advance(account, name);
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 include:${own} ~all`]);
+  const changes = (await recorded(account, "dns_record.updated")).length;
+  await advance(account, name);
+  expect(await recorded(account, "dns_record.updated")).toHaveLength(changes);
 });
 
 test("refuses an include that breaks the record, names it, and changes nothing", async () => {

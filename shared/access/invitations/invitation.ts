@@ -186,7 +186,7 @@ export const Invitation = z
     message: z.string().nullable().meta({ description: "The message to the person." }),
     mail_status: z.enum(["queued", "sent", "refused"]).meta({
       description:
-        "`queued`: the mail has not been sent yet. `sent`: a server accepted it for delivery. `refused`: the recipient's server does not accept mail to this address.",
+        "`queued`: the mail has not been sent yet. If it stays `queued` for longer than a few minutes, invite the address again. `sent`: a server accepted it for delivery. `refused`: the recipient's server does not accept mail to this address.",
     }),
     invited_by_id: Id.meta({ description: "The user or service account that invited the person." }),
     invited_by_email: z.string().nullable().meta({ description: "The address of the inviter, if it is known." }),

@@ -13,8 +13,8 @@ export type LambdaSpec = {
   /** The function's access to the table. */
   access: "none" | "read" | "write";
   /**
-   * The providers that the function uses besides the table. With `secrets`, a function may open secrets, and seal
-   * secrets unless its access is `read`. With `files`, a function may sign the URLs of files.
+   * The providers that the function uses besides the table. With `secrets`, a function may open secrets. If its access
+   * is not `read`, it may also seal secrets. With `files`, a function may sign the URLs of files.
    */
   uses?: readonly ProviderName[];
   /** The time limit of a request, in seconds. By default 10. */
@@ -24,7 +24,7 @@ export type LambdaSpec = {
    * MB.
    */
   memoryMb?: number;
-  /** `$default` takes the requests that no other trigger takes. Paths are API Gateway templates. */
+  /** `$default` matches the requests that no other trigger matches. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
 };
 
@@ -87,7 +87,7 @@ function limitsOf({ access, limit, lambda: { table, uses, heavy } }: Route): Par
   return limit === "outbound" || uses.length > 0 ? { timeoutSeconds: 20 } : {};
 }
 
-/** The Lambdas for requests that every deployment has: one per route, and the entry points that are not routes. */
+/** The Lambdas that answer requests in every deployment: one for each item of `routes`, and the other entry points. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
@@ -218,7 +218,8 @@ export const workers: readonly WorkerSpec[] = [
     access: "write",
     keys: ["ACCOUNT#*", "VERIFICATION#*"],
     uses: ["mail"],
-    // Shorter than the time reserved for the worker in shared/mail/forwarding/send.ts.
+    // Shorter than `leaseMs` in shared/mail/forwarding/send.ts. So the worker has ended before another call may
+    // send the same mail.
     timeoutSeconds: 30,
     source: { events: ["forwarding.verification_requested"] },
   }),
@@ -226,7 +227,8 @@ export const workers: readonly WorkerSpec[] = [
     access: "write",
     keys: ["ACCOUNT#*"],
     uses: ["mail"],
-    // Shorter than the time reserved for the worker in shared/notices/send.ts.
+    // Shorter than `leaseMs` in shared/notices/send.ts. So the worker has ended before another call may
+    // send the same mail.
     timeoutSeconds: 30,
     source: { events: noticeTypes },
   }),
@@ -234,7 +236,8 @@ export const workers: readonly WorkerSpec[] = [
     access: "write",
     keys: ["ACCOUNT#*", "INVITATION#*"],
     uses: ["mail"],
-    // Shorter than the time reserved for the worker in shared/access/invitations/send.ts.
+    // Shorter than `leaseMs` in shared/access/invitations/send.ts. So the worker has ended before another call may
+    // send the same mail.
     timeoutSeconds: 30,
     source: { events: ["auth.invitation.created", "auth.invitation.replaced"] },
   }),

@@ -54,7 +54,8 @@ async function runScript(name: string, ...args: readonly string[]): Promise<stri
   // npm sets `npm_execpath` to the path of its own script. Windows cannot start `npm` itself without a shell.
   const npm = process.env["npm_execpath"];
   const [command, ...first] = npm === undefined ? (["npm"] as const) : ([process.execPath, npm] as const);
-  // A script sees no terminal, because its output is kept. So it is told to use colours.
+  // The output of the script goes through pipes, because this function also returns it. Without a terminal, programs
+  // write no colours, unless FORCE_COLOR is set.
   const env = { ...process.env, ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}) };
   const child = spawn(command, [...first, ...words], { cwd: root, env, stdio: ["inherit", "pipe", "pipe"] });
   const parts: string[] = [];
@@ -96,7 +97,10 @@ const tagBefore = (stage: string): string => `deployed-${stage}-before`;
 
 const commitOf = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
 
-/** The commit to which a deployment of the checked-out commit can go back. Undefined if it is not known. */
+/**
+ * The commit to which a deployment of the checked-out commit can go back: the commit of the latest deployment. If this
+ * is the checked-out commit itself, the commit that was deployed before it. Undefined if it is not known.
+ */
 function earlierCommit(stage: string): string | undefined {
   const deployed = commitOf(tagOf(stage));
   return deployed === commitOf("HEAD") ? commitOf(tagBefore(stage)) : deployed;

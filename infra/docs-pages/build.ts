@@ -81,6 +81,11 @@ const playground = (): string =>
 /** A page of text: its name, title, and HTML. */
 type TextPage = { name: string; title: string; html: string };
 
+/**
+ * An entry of the search index: a section of a page, a family, or an operation. The search shows `kind` beside the
+ * entry: `Docs`, `Operators`, `Reference`, or the id of an operation. `names` has the names and the synonyms of what
+ * the entry is about.
+ */
 type IndexEntry = { title: string; section: string; path: string; kind: string; names: string; text: string };
 
 function sectionsIn({ name, title, html }: TextPage): IndexEntry[] {

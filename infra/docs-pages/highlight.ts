@@ -30,6 +30,7 @@ const languages: ReadonlyMap<string, string> = new Map([
   ...["go", "http", "json", "nginx", "python", "typescript"].map((name) => [name, name] as const),
 ]);
 
+/** The kind of a token, such as `keyword`. The theme gives each kind the colour `var(--shiki-token-<kind>)`. */
 const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exec(color)?.[1];
 
 /** Highlights code in a known language. */
@@ -51,11 +52,9 @@ function render(code: string, lang: string): string {
 const cacheName = "highlight";
 const hashOfInputs = (): Promise<string> => hashOfFiles([import.meta.filename, lockFile]);
 
-/**
- * The highlighted blocks of the last build. `used` has the highlighted blocks of this build. A build without the blocks
- * of the last build takes two more seconds.
- */
+/** The blocks that the last build highlighted, as HTML. To highlight all blocks again takes two seconds. */
 let last: Record<string, string> = {};
+/** The highlighted blocks of this build. */
 const used: Record<string, string> = {};
 
 /** Loads the blocks that the last build highlighted. */

@@ -69,7 +69,8 @@ const navs: Record<SitePart, (here: string) => string> = {
   none: (here) => textNav(groups, here),
 };
 
-const turn = (link: NavLink | undefined, rel: "prev" | "next"): string =>
+/** A link to the previous or the next page. Without a page, an empty element that keeps the place of the link. */
+const neighbourLink = (link: NavLink | undefined, rel: "prev" | "next"): string =>
   link === undefined
     ? "<span></span>"
     : `<a rel="${rel}" href="${link.path}"><small>${rel === "prev" ? "Previous" : "Next"}</small> ${escapeHtml(link.title)}</a>`;
@@ -80,7 +81,7 @@ export function neighbourLinks(links: readonly NavLink[], here: string): string 
   const [before, after] = [links[index - 1], links[index + 1]];
   return index < 0 || (!before && !after)
     ? ""
-    : `<nav class="turns" aria-label="Previous and next">${turn(before, "prev")}${turn(after, "next")}</nav>`;
+    : `<nav class="turns" aria-label="Previous and next">${neighbourLink(before, "prev")}${neighbourLink(after, "next")}</nav>`;
 }
 
 const textLinks = (all: typeof groups): NavLink[] => all.flatMap(({ pages }) => pages.map(linkTo));

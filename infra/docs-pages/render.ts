@@ -25,9 +25,9 @@ export function slugOf(heading: string, taken: Set<string> = new Set()): string 
 }
 
 /**
- * The address on the site for a link in the document `file`, and the title of the linked page. Anchors, web addresses and
- * mail addresses stay as they are, without a title. Undefined if the site does not show the target. Throws for any other
- * scheme, such as `javascript:`.
+ * The address on the site for a link in the document `file`, and the title of the linked page. Anchors, web addresses
+ * and mail addresses stay as they are, without a title. Undefined if the site does not show the target. Throws for any
+ * other scheme, such as `javascript:`.
  */
 export function linkTarget(href: string, file: string): { address: string; title?: string } | undefined {
   if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return { address: href };
@@ -56,7 +56,10 @@ function linkToPage(text: string): string | undefined {
   return `<a href="${shown.path}">${escapeHtml(text.startsWith("/") ? text : shown.title)}</a>`;
 }
 
-/** The languages that become tabs, by their names in a code fence. `key` is the name that the reader's choice stores. */
+/**
+ * The languages that become tabs, by their names in a code fence. If a reader chooses a tab, the browser's storage
+ * keeps the tab's `key`.
+ */
 const tabLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
   ts: { key: "typescript", label: "TypeScript" },
@@ -165,7 +168,8 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       codespan: ({ text }) => (around > 0 ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
         const target = linkTarget(href, file);
-        // A file's name means nothing to a reader of the site.
+        // If the link's text is the name of a file, the title of the page replaces the text. The name means nothing to
+        // a reader of the site.
         const title = /^`.*\.md`$/.test(text) ? target?.title : undefined;
         const html = title === undefined ? withoutLinks(() => this.parser.parseInline(tokens)) : escapeHtml(title);
         return target ? `<a href="${escapeHtml(target.address)}">${html}</a>` : html;

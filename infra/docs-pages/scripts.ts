@@ -55,7 +55,8 @@ async function bundle(entry: string, banner: string, plugins: Plugin[] = []): Pr
 }
 
 /**
- * The script of the playground. CodeMirror, Lezer and their small packages have the same author and the same license.
+ * The script of the playground. Its banner has the license of one package only, because CodeMirror, Lezer and their
+ * small packages have the same author and the same license.
  */
 async function playground(): Promise<string> {
   const license = await licenseIn("@codemirror/state/LICENSE");

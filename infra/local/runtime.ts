@@ -120,15 +120,20 @@ type StartHooks = Pick<GatewayOptions, "onServed" | "onError"> & Pick<DynamoDbLo
 async function openEngine({ endpoint, dataDir }: Settings, hooks: StartHooks): Promise<Engine> {
   const dbPath = join(dataDir, "table.db");
   try {
-    return endpoint === undefined ? await startEngine({ dbPath }) : await locked(dbPath, () => foreignEngine(endpoint));
+    return endpoint === undefined
+      ? await startEngine({ dbPath })
+      : await openLocked(dbPath, () => foreignEngine(endpoint));
   } catch (error) {
     if (!(error instanceof NoEngine)) throw error;
-    return locked(dbPath, () => startDynamoDbLocal({ reason: error.message, dataDir, ...hooks }));
+    return openLocked(dbPath, () => startDynamoDbLocal({ reason: error.message, dataDir, ...hooks }));
   }
 }
 
-/** Opens an engine that does not lock the data folder itself. */
-async function locked(dbPath: string, open: () => Engine | Promise<Engine>): Promise<Engine> {
+/**
+ * Locks the data folder, and opens an engine that does not lock the data folder itself. The lock ends when the engine
+ * is stopped.
+ */
+async function openLocked(dbPath: string, open: () => Engine | Promise<Engine>): Promise<Engine> {
   const unlock = await lockData(dbPath);
   try {
     const engine = await open();

@@ -65,8 +65,8 @@ export async function readSbom(): Promise<Sbom> {
   const [command = "npm", ...first] = npm === undefined ? ["npm"] : [process.execPath, npm];
   const { stdout } = await promisify(execFile)(command, [...first, ...args], { cwd: root, maxBuffer: 2 ** 26 });
   const sbom = Sbom.parse(JSON.parse(stdout));
-  // npm's own option --omit=dev leaves out too much: it also leaves out a package of the product if development uses
-  // another version of it.
+  // The list is not made with npm's own option --omit=dev. This option also leaves out a package of the product, if
+  // development uses another version of the package.
   return { ...sbom, components: sbom.components.filter(({ properties }) => !isLeftOut(properties)) };
 }
 

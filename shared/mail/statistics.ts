@@ -117,7 +117,12 @@ export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { s
   };
 }
 
-/** The counts of the mail of a domain or a dedicated IP, by day. Throws 422 as `daysOf` and `subjectOf` do. */
+/**
+ * The counts of the mail of a domain or a dedicated IP, by day. Throws 422:
+ * - if the days of the query are in the wrong order or too many
+ * - if the query does not name exactly one domain or dedicated IP
+ * - if the named domain or dedicated IP does not exist, or the principal may not see it
+ */
 export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {
   const days = daysOf(query, context.now());
   const subject = await subjectOf(accountId, query, context);

@@ -151,7 +151,7 @@ const serviceAccountExpiring: NoticeMaker = (event) => {
     category: "security",
     subject: sentence`The service account ${name} expires in ${countText(days, "day")}`,
     blocks: [
-      paragraph`The tokens of the service account ${name} work until ${timeText(expires_at)}. Programs that use them get 401 after that. A rotation does not change the end.`,
+      paragraph`The tokens of the service account ${name} work until ${timeText(expires_at)}. Programs that use them get 401 after that. A rotation of the token does not change this time.`,
       paragraph`Create another service account, give it the same roles, and change the programs to its token:`,
       callOf(event, "POST", "/auth/service-accounts", { name }),
       paragraph`If no program needs it any more, you need to do nothing.`,

@@ -21,7 +21,7 @@ const EventBalance = z.object({
   currency: CurrencyOfEvent,
 });
 
-/** All low balances of one day are one matter, because a balance can go up and down. */
+/** All low balances of one day are one matter, so that a balance that goes up and down causes one mail a day. */
 const lowBalance: NoticeMaker = (event) => {
   const { balance, available, threshold, currency } = EventBalance.parse(event.data);
   return {
@@ -278,14 +278,14 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.recharge.action_required": recharge(
     "Confirm the recharge of your wallet",
     (sum) =>
-      paragraph`The bank wants you to confirm the payment of ${sum} that recharges the wallet. Until then it is not paid.`,
+      paragraph`The bank wants you to confirm the payment of ${sum} that recharges the wallet. The wallet gets the money only after you have confirmed the payment.`,
     topUp,
   ),
   "billing.recharge.disabled": recharge(
     "Automatic recharges are switched off",
     () => paragraph`The wallet is not recharged from the saved card any more.`,
     (event) => [
-      paragraph`Save another card on the page that this call answers:`,
+      paragraph`Save another card on a page of the payment service. This call answers the address of the page:`,
       callOf(event, "POST", "/billing/payment-method-session"),
       paragraph`Then switch automatic recharges on again:`,
       callOf(event, "PATCH", "/billing/auto-recharge", { enabled: true }),

@@ -111,7 +111,10 @@ const expired = aboutDomain((domain, event) => ({
   ],
 }));
 
-/** The product repeats a failed automatic renewal every day. All of its attempts within 15 days are one matter. */
+/**
+ * The product repeats a failed automatic renewal every day. All of its attempts within 15 days are one matter, so that
+ * people do not get a mail every day.
+ */
 const renewalFailed = aboutDomain((domain, event) => {
   const { renewal, unicode_name: name } = domain;
   const isAutomatic = renewal?.by === "auto";
@@ -232,7 +235,7 @@ const takenOver = aboutDomain((domain, event) => ({
   ],
 }));
 
-/** All faults of one name on one day are one matter, because the DNS can change again and again. */
+/** All faults of one name on one day are one matter, so that repeated changes of the DNS cause only one mail a day. */
 const degraded = aboutDomain((domain, event) => ({
   category: "domain_health",
   subject: sentence`The DNS of ${domain.unicode_name} has a fault`,

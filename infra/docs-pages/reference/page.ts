@@ -188,7 +188,7 @@ function exampleBeside(operation: ReferenceOperation): string {
 <h2>Answer <span class="status ok">${answer.status}</span></h2>\n${codeBlock(JSON.stringify(answer.body, null, 2), "json")}`;
 }
 
-/** The headers in the form. Other headers are only useful for programs. */
+/** The headers that a reader can set in the form "Try it". Other headers are only useful for programs. */
 const triedHeaders: ReadonlySet<string> = new Set(["Idempotency-Key", "If-Match"]);
 
 type TriedParameter = ReferenceOperation["parameters"][number];

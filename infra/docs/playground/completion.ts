@@ -69,6 +69,10 @@ const insert =
     if (completesOn) startCompletion(view);
   };
 
+/**
+ * The completion of a function's name. It adds parentheses, and puts the caret between them if the function has
+ * parameters. If `isCalled`, an opening parenthesis already follows the caret, and the completion adds only the name.
+ */
 const functionOption = ({ name, summary, parameters }: FunctionEntry, isCalled: boolean): Completion => {
   const hasParameters = parameters.length > 0;
   const apply = hasParameters ? insert(`${name}(`, ")", { completesOn: true }) : insert(`${name}()`);

@@ -83,9 +83,10 @@ type EditorOptions = {
   onFunction: (called: FunctionEntry | undefined) => void;
 };
 
+/** Says that the user has moved through the list of completions with an arrow key. */
 const startChoosing = StateEffect.define();
 
-/** Whether the user has moved to another open completion with an arrow key. */
+/** Whether the user has moved through the open list of completions with an arrow key. */
 const isChoosing = StateField.define<boolean>({
   create: () => false,
   update: (value, { docChanged, effects, state }) =>

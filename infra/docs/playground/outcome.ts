@@ -74,9 +74,14 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 }
 
 /**
- * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
- * line with the position of this mistake. Each further mistake is one line. `heading` is the line before them, if
- * the message does not have all of them. `rest` is the remaining text, about all mistakes.
+ * Splits the message of an error into mistakes, each with its position and its text. A message consists of:
+ * - the text of the first mistake,
+ * - a line with the position of the first mistake, a line of the program, and a line with a caret,
+ * - a heading and a line for each further mistake, such as `5 more mistakes, the first 4 of them:`,
+ * - further text, such as advice about calls that took effect.
+ *
+ * `heading` is the heading of the further mistakes if the message leaves some of these mistakes out. In other cases
+ * `heading` is empty. `rest` is the further text.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
@@ -141,8 +146,8 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
 }
 
 /**
- * The badge that says whether the caller has the capability of a call. Null if the account is known only in a run, or if
- * the caller has the capability for only some resources.
+ * The badge that says whether the caller has the capability of a call. `held` is null if the account is known only in a
+ * run, or if the caller has the capability for only some resources.
  */
 function heldBadge(held: boolean | null): HTMLSpanElement {
   if (held === null) return badge("known only when it runs", "skipped");

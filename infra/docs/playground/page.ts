@@ -26,7 +26,7 @@ const examples: readonly (readonly [string, string])[] = [
   ["A program with mistakes", 'workspaces.ad(account_id="…", nme="Sales")'],
 ];
 
-// The token is a secret. Only its field contains it.
+// The token is a secret. So the page reads the token from its field each time, and keeps no copy.
 const token = () => field("token").value.trim();
 let session = crypto.randomUUID();
 
@@ -65,13 +65,13 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
   const [mistake] = envelope.error?.message.split("\n") ?? [];
   showStatus(statusOf(envelope, timing), envelope.status, mistake);
   byId("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
-  // The user may have changed the program since it was sent.
+  // If the user has changed the program since it was sent, the positions in the error do not fit it.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
 /**
- * After a request without an answer, or with an error, offers to send the request again. A repeated request takes
- * effect only once.
+ * Offers to send a request again, after there was no answer, or after an error that may be temporary. The repeated
+ * request has the same `request_id`, so the program takes effect only once.
  */
 function offerAgain(body: ProgramRequest): void {
   const again = element("button", { type: "button" }, "Send the same request again");

@@ -124,8 +124,9 @@ export class ValueShapes {
   }
 
   /**
-   * The shape of a variable. The value of the variable is an item of the loop that binds the variable, or the value of
-   * the last assignment before `node`.
+   * The shape of the variable at `node`. If a `for` clause binds the variable, its value is an item of the list after
+   * `in`. The shape is unknown if the clause binds several names. If no clause binds the variable, its value is the
+   * value of the last assignment before `node`.
    */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
     const name = sourceOf(doc, node);

@@ -57,7 +57,7 @@ async function showResults(): Promise<void> {
   try {
     index ??= loadIndex();
     const results = words === "" ? [] : bestResults(await index, words);
-    // The reader has changed the words while the index was loading.
+    // If the reader has changed the words while the index was loading, these results are for the old words.
     if (input.value.trim() !== words) return;
     list.replaceChildren(...results.map(optionFor));
     input.setAttribute("aria-expanded", String(results.length > 0));
@@ -82,7 +82,7 @@ input.addEventListener("keydown", (event) => {
   }
 });
 close.addEventListener("click", () => dialog.close());
-// A click beside the dialog closes it.
+// A click beside the dialog closes the dialog. The browser reports such a click as a click on the dialog itself.
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
 /** Opens the search dialog. The text of the last query is selected. */

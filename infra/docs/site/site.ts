@@ -72,7 +72,8 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
     const button = element("button", { type: "button", id: `tab-${number}-${index}`, role: "tab" });
     const heading = panel.querySelector("h4");
     button.textContent = heading?.textContent ?? "";
-    // On paper, the heading of each panel takes the place of the tabs.
+    // On the screen, the tab takes the place of the panel's heading. On paper, the style sheet shows all hidden
+    // headings and panels instead of the tabs.
     if (heading) heading.hidden = true;
     panel.id = `panel-${number}-${index}`;
     panel.role = "tabpanel";

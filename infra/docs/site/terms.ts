@@ -50,7 +50,7 @@ function weightOf({ kind, path }: SearchResult): number {
 
 const shownResults = 12;
 
-/** Replaces words that these pages do not use by the words that they use. */
+/** Replaces some words that readers search for, but that the site does not use, by the words of the site. */
 const inOurWords = (words: string): string =>
   words.replaceAll(/\bsdks?\b/gi, "client").replaceAll(/\bapi[ -]?keys?\b/gi, "service account token");
 

@@ -11,6 +11,12 @@ export type DnsZone = { name: string; serial?: number; rrsets: readonly ServedRR
 /**
  * The result of looking up a name and type in a zone. `rrset` may be the RRset of a wildcard. The records of the
  * wildcard then answer for the queried name.
+ * - `delegation`: the name is at or below a delegation.
+ * - `alias`: the name has a CNAME record, and the question is for another type.
+ * - `data`: the name has records of the type.
+ * - `apex_soa`: the question is for the SOA of the zone.
+ * - `none`: the name exists, but has neither a record of the type nor a CNAME record.
+ * - `absent`: the name does not exist.
  */
 type Match =
   | { kind: "delegation"; rrset: ServedRRset }
@@ -95,7 +101,8 @@ function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
         break;
       case "delegation": {
         const authorities = wireRecords(match.rrset);
-        // The flag AA is about the name of the first answer (RFC 1035 §4.1.1). All answers so far are from this zone.
+        // The flag AA is about the name of the first answer (RFC 1035 §4.1.1). If there are answers, they are aliases
+        // from this zone, so the flag is set.
         const isAuthoritative = answers.length > 0;
         return { ...reply, isAuthoritative, authorities, additionals: addressesOf(zone, match.rrset) };
       }

@@ -26,7 +26,7 @@ type DnsOptions = { table: Table; port: number; onError: (source: string, error:
 
 /**
  * Starts the three servers of the local DNS:
- * - One is authoritative for the zones in the table.
+ * - One is authoritative for the zones in the table, and for the hosts of dedicated IPs outside these zones.
  * - One is authoritative for the zones of another DNS host, which the product does not control.
  * - One acts as the root and as all registries, with the delegations of the embedded registry. This server also serves
  *   reverse DNS, like a provider of IP addresses.

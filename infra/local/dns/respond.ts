@@ -74,12 +74,20 @@ function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer 
 /** The reply FORMERR to a malformed message. The reply repeats only the id of the message. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
-/** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */
+/**
+ * A question of class IN. `name` is in lower case, without a final dot, and empty for the root. `type` is a mnemonic
+ * such as `MX`, or `UNKNOWN_<number>`.
+ */
 export type DnsQuestion = { name: string; type: string };
 
 export type DnsAnswer = (question: DnsQuestion) => Promise<DnsReply>;
 
-/** The types of questions that do not ask for records of a name: zone transfers, and types of the protocol itself. */
+/**
+ * The types of questions that the server refuses, because they do not ask for one type of records of a name:
+ * - types of the protocol itself: OPT, TKEY, TSIG, and the reserved type 0,
+ * - zone transfers: IXFR and AXFR,
+ * - the obsolete questions for mailbox data: MAILB (253) and MAILA (254).
+ */
 const refusedTypes: ReadonlySet<string> = new Set([
   "OPT",
   "TKEY",

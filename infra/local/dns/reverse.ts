@@ -75,7 +75,8 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 /**
  * Sets or removes the name of an address. Does the work of two parties. The provider of the address sets the PTR
  * record. The owner of the host sets the host's addresses and the text at `_setup`. The new name resolves to the
- * address only with `forward`. A former name stops resolving to the address.
+ * address only with `forward`. A former name stops resolving to the address. If it has no
+ * other address, its text is removed too.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {

@@ -14,11 +14,16 @@ import type { Deliver } from "./event-source.ts";
  * Replaces the table's stream on a local machine. The stream of the embedded engine would slow down every write.
  *
  * The time in a row's id is the time when its transaction was planned. The row becomes readable only after the commit,
- * up to 30 seconds later. So each poll also reads older rows:
- * - Every poll reads the rows since one second before the last poll.
- * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep but one. A developer
- *   can move the product's clock forward, and a row that was planned before the move has an old time. A sweep still finds
- *   this row if it becomes readable within ten seconds after the move.
+ * up to 30 seconds later. So each poll also reads rows from before the last poll:
+ * - Every poll reads the rows since one second before the last poll. It finds the rows of quick transactions.
+ * - Every ten seconds, a poll is a sweep. A sweep reads the rows since 30 seconds before the last sweep but one. It
+ *   also finds the rows of slow transactions.
+ *
+ * If the clock ran evenly, a sweep could begin 30 seconds before the last sweep. But a developer can move the product's
+ * clock ahead. A row that was planned before the move has a time from before the move. The first two sweeps after the
+ * move still read the rows from that time, because the last sweep but one was before the move. The second of these
+ * sweeps runs at least ten seconds after the move. So the feed finds each such row that becomes readable within ten
+ * seconds after the move.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -28,7 +33,8 @@ const batchSize = 100;
 /**
  * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
  * `overlapMs`, and the changes with the ids in `ids`. `swept_at_ms` is a time of the product's clock. Earlier versions
- * stored the machine's time. This time is never later, so at worst some changes are read again.
+ * stored the machine's time. The machine's time is never later than the product's clock, because the clock can only be
+ * moved ahead. So with such a file, at worst some changes are read again.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;

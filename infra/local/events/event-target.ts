@@ -124,7 +124,10 @@ export type EventTarget = Omit<Poller, "run"> & {
 export function startEventTarget(options: EventTargetOptions): EventTarget {
   const { queue, onError, atOnce = 32, perAccount = 8 } = options;
   const held = new Map<string, QueuedEvent>();
-  /** The ids that `add` has stored since the last check of the queue began. Their events may already be handled. */
+  /**
+   * The ids that `add` has stored since the last check of the queue began. A check does not start these events: `add`
+   * starts them, and they may already be handled, although the check has found their files.
+   */
   const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({

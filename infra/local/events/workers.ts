@@ -16,16 +16,17 @@ import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
 /**
- * The running workers. `onClockMoved` runs the workers at once, because moving the clock can make work due. It resolves
- * when each of them has run, but after 10 seconds at the latest. Then the workers continue in the background.
+ * The running workers. `onClockMoved` runs the workers at once, because moving the clock can make work due.
+ * `onClockMoved` resolves when each worker has run, but after 10 seconds at the latest. Workers that take longer
+ * continue in the background.
  */
 export type Workers = Omit<Poller, "run"> & { onClockMoved: () => Promise<void> };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (source: string, error: unknown) => void };
 
 /**
- * The pause between two runs, in milliseconds. The pause is short because registrations take seconds, and users wait
- * for the delegation of a domain.
+ * The pause between two runs of the workers that advance domains and dedicated IPs, in milliseconds. The pause is short
+ * because registrations take seconds, and users wait for the delegation of a domain.
  */
 const domainsEveryMs = 2_000;
 
@@ -53,7 +54,7 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
 /**
  * Starts the product's workers, except the check of the ledgers. The workers:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
- * - close billing days, charge saved cards, and ask the payment provider about open checkouts;
+ * - close the billing days that are over, charge saved cards, and ask the payment provider about open checkouts;
  * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, end grants, and rewrite old rows.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {

@@ -80,7 +80,8 @@ function testButtons(checkout: StoredCheckout, now: Date): string {
   return buttons.length === 0 ? "" : `<form class="buttons" method="post">${buttons.join("\n")}</form>`;
 }
 
-function outcome(deliveries: readonly Delivery[]): string {
+/** The section about the webhooks that this request sent. Empty if it sent none. */
+function webhooksSection(deliveries: readonly Delivery[]): string {
   if (deliveries.length === 0) return "";
   const items = deliveries.map(
     ({ eventId, status, body }) =>
@@ -139,7 +140,7 @@ function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}):
       </div>
       <section class="wide card" aria-labelledby="testing">
         <h2 id="testing">For testing</h2>
-        ${outcome(deliveries)}
+        ${webhooksSection(deliveries)}
         ${cardTable("Result", checkoutCards)}<p>Use any date in the future and any three digits.</p>
         <details${isOpen}>
           <summary>Results of the payment provider, and the checkout's data</summary>

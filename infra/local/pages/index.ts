@@ -8,7 +8,10 @@ import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
 import { cardPaths } from "./saved-cards.ts";
 
-/** The local pages of the embedded providers in use: payments, files, registry with reverse DNS, and outbox. */
+/**
+ * The local pages of the embedded providers in use: payments, files, registry with reverse DNS, and outbox. `onChanged`
+ * is called after a page has changed the delegation or the registration of a name, or the reverse DNS of an address.
+ */
 export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
   const {
     PAYMENTS_WEBHOOK_SECRET: webhookSecret,

@@ -62,8 +62,11 @@ const content = `
 type RefusedForm = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
 
 /**
- * The forms of the page. The refused form has its values again, and tells the mistakes at the fields. The refused form
- * is the form that has all sent fields. Only the form for other registrars sends `elsewhere`.
+ * The forms of the page. The refused form has its values again, and tells the mistakes at the fields.
+ *
+ * The refused form is the form that has all fields that were sent. The form for domains and the form for other
+ * registrars have fields in common, but only the form for other registrars sends `elsewhere`. So `elsewhere` tells the
+ * two apart.
  */
 const formsAfter = ({ values, faults }: RefusedForm): string =>
   content.replaceAll(/<form method="post"[^]*?<\/form>/g, (form) => {
@@ -95,9 +98,9 @@ const registryPage = (status: number, message = "", refused?: RefusedForm): Answ
 type FormOutcome = { status?: number; message: string; more?: object };
 
 /**
- * Answers a form of the registry's page with the page and the result of `act`. A refused form has its values again.
- * Answers the same input as JSON with JSON. Refuses the form of another site (403), and an input that does not match
- * the schema (422).
+ * Passes the input to `act`, and answers with its result. Answers a form with the registry's page, and JSON with JSON.
+ * On the page, a refused form has its values again. Refuses the form of another site (403), and an input that does not
+ * match the schema (422).
  */
 export async function formAnswer<T>(
   request: LocalRequest,
@@ -112,7 +115,8 @@ export async function formAnswer<T>(
   };
   if (!isOwnForm(request)) return respond({ status: 403, message: foreignForm });
   const { success, data, error } = schema.safeParse(formOrJson(request, fieldsOf));
-  // Without faults in its fields, a form that `act` refuses still has its values again.
+  // With a map of faults, even an empty one, a refused form has its values again. A form that `act` refuses has no
+  // faults in its fields.
   if (success) return respond(await act(data), new Map());
   const faults = new Map(error.issues.map(({ path: [name], message }) => [name, message]));
   return respond({ status: 422, message: z.prettifyError(error) }, faults);

@@ -25,9 +25,9 @@ const Authorization = z.object({
 });
 type Authorization = z.output<typeof Authorization>;
 
-/** The fields of a person of the demo. */
+/** The fields of the form with which somebody chooses a person of the demo. */
 const BySub = z.object({ sub: z.string() });
-/** The fields of anybody else. */
+/** The fields of the form with which somebody enters an address. */
 const ByAddress = z.object({
   email: MailAddress,
   given_name: z.string().trim().max(100).optional(),

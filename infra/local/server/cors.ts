@@ -56,8 +56,9 @@ const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"
 const hostOf = (authority: string): string => authority.replace(/:\d*$/, "").toLowerCase();
 
 /**
- * Whether a request is for a host name of this machine. Another site can point its own name to 127.0.0.1. Pages of that
- * site could then read this server's answers (DNS rebinding). But the browser still sends the name of the other site.
+ * Whether a request is for a host name of this machine. Another site can point its own name to 127.0.0.1. Without this
+ * check, pages of that site could then read this server's answers (DNS rebinding). The check finds such a request,
+ * because the browser still sends the name of the other site.
  */
 export const isAllowedHost = (authority: string | undefined, configured: readonly string[]): boolean =>
   authority !== undefined && (loopback.has(hostOf(authority)) || configured.includes(hostOf(authority)));

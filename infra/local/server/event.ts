@@ -6,6 +6,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 export type Match<T> = { target: T; routeKey: string; pathParameters: Record<string, string> };
 
 type Segment = { kind: "literal" | "parameter" | "greedy"; text: string };
+/** A trigger, ready for matching. Two triggers with the same `shape` match the same requests. */
 type Compiled<T> = { routeKey: string; method: string; segments: Segment[]; shape: string; target: T };
 
 const rank = { literal: 0, parameter: 1, greedy: 2 };
@@ -69,6 +70,7 @@ export function createMatcher<T>(
   const cached = new Map<string, Compiled<T>[]>();
   /** The triggers of a method for paths with `count` segments. */
   const candidates = (method: string, count: number): Compiled<T>[] => {
+    // All counts above `longest` have the same triggers, which are greedy.
     const key = `${method} ${Math.min(count, longest + 1)}`;
     const matching =
       cached.get(key) ??
@@ -76,6 +78,7 @@ export function createMatcher<T>(
         const isGreedy = segments.at(-1)?.kind === "greedy";
         return wanted === method && (isGreedy ? count >= segments.length : count === segments.length);
       });
+    // A client can invent any number of methods. Without this condition, the cache would grow with each of them.
     if (methods.has(method)) cached.set(key, matching);
     return matching;
   };

@@ -11,7 +11,7 @@ export type Answer = {
   by?: string;
 };
 
-/** A JSON answer of the gateway itself. */
+/** An answer with a JSON body. */
 export const jsonAnswer = (status: number, value: unknown, headers: Record<string, string> = {}): Answer => ({
   status,
   headers: { "content-type": "application/json", ...headers },

@@ -44,8 +44,9 @@ ${mcpConfiguration(baseUrl, token)}
 `;
 
 /**
- * A command that reads the owner's token from `demo.json`, and then the shortened token. The command works in POSIX
- * shells and in PowerShell. The path of `demo.json` has forward slashes, because it is in a JavaScript string.
+ * The text without a whole token: a command that reads the owner's token from `demo.json`, the shortened token, and the
+ * address for MCP. The command works in POSIX shells and in PowerShell. The path of `demo.json` has forward slashes,
+ * because it is in a JavaScript string.
  */
 function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): string {
   const file = `${dataDir.replaceAll("\\", "/")}/demo.json`;

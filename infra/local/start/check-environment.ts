@@ -48,7 +48,7 @@ const ownValues = {
  * values may be secrets.
  */
 function sentenceOf({ path: [name], message, ...issue }: z.core.$ZodIssue, value: string | undefined): string {
-  // A rule about two variables names both in its message.
+  // An issue without a name is about a rule for two variables. Its message names both variables.
   if (name === undefined) return `${message}.`;
   const variable = String(name);
   if (issue.code === "invalid_value") return `${variable} is "${value}". It must be ${oneOf(issue.values)}.`;

@@ -29,7 +29,7 @@ exec "$@" 3<&- </dev/null`;
  * Starts a program that never outlives this process. Ctrl-C in the terminal does not reach the program.
  *
  * Windows needs no watcher. Node puts a child that is not detached into a job, and Windows ends the job together with
- * this process. `windowsHide` gives the child a separate console.
+ * this process. `windowsHide` gives the child a separate console, so Ctrl-C does not reach the child.
  */
 export function spawnWatched(program: string, args: readonly string[]): EngineProcess {
   const child =

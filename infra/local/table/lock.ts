@@ -56,6 +56,7 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
     if (!isTaken(error)) throw error;
     const holder = await askHolder(address);
     if (holder !== undefined || !address.endsWith(".sock")) throw new Locked(holder);
+    // Nobody answers at the socket file. So a killed process has left it behind.
     await rm(address, { force: true });
     await listen(server, address);
   }

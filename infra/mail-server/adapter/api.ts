@@ -18,6 +18,10 @@ export const isRefusal = (status: number): boolean => status === 400 || status =
 
 /** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
+  /**
+   * With `none`, the domain is here, but nobody has the address. With `unknown`, the text is no address, or the domain
+   * is not here.
+   */
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   /** With `none`: false if the MX of the domain is elsewhere. */
   is_mx_here?: boolean;
@@ -67,6 +71,7 @@ function keptMs(response: Response, kind: string | undefined): number {
   return 1_000 * Number(/max-age=(\d+)/.exec(response.headers.get("cache-control") ?? "")?.[1] ?? 0);
 }
 
+/** A kept answer. `until` is the time until which it may be used again, and Infinity while its request is running. */
 type Kept = { until: number; answer: Promise<unknown>; accountId?: string | undefined };
 
 /** Caches each answer for the time that `keptMs` returns. Equal questions at the same time share one request. */
@@ -147,7 +152,8 @@ export function openApi(
         signal: AbortSignal.timeout(answerTimeoutMs),
       });
     try {
-      // The API can close a connection at the moment when a request is sent. A repeated report has the same batch id.
+      // The API can close a connection at the moment when a request is sent. The request is then
+      // sent again. A repeated report has the same batch id, so the API counts it only once.
       const response = await send().catch((error: Error) =>
         error.name === "TimeoutError" ? Promise.reject(error) : send(),
       );

@@ -81,7 +81,8 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const { session, sender, authors, recipients } = letter;
   const { login } = readSession(session) ?? {};
   if (login === undefined) return { status: 503 };
-  // For `From: ceo@example.com <>`, rspamd gives an empty text. The API reads an empty text as the null reverse-path.
+  // For `From: ceo@example.com <>`, rspamd gives an empty text as the author. The API must not be asked about such
+  // an author: it would read the empty text as the null reverse-path, from which every mailbox may send.
   if (!authors.every(isAddress)) return { status: 200, body: { refusal: "The From header has no valid address." } };
   const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
   const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};

@@ -52,8 +52,8 @@ function readLines(file: string): { lines: string[]; isCut: boolean } {
 const removeAll = (files: readonly string[]): void => files.forEach((file) => rmSync(file, { force: true }));
 
 /**
- * The name of the closed file to send next to an endpoint. A file comes before its halves, which a crash can leave
- * beside it.
+ * The name of the closed file to send next to an endpoint. No entries are added to a closed file. A file comes before
+ * its halves, which a crash can leave beside it.
  */
 const nextClosed = (folder: string, endpoint: Endpoint): string | undefined =>
   readdirSync(folder)
@@ -80,7 +80,7 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
     if (lines.length === 0) return rmSync(join(folder, name));
     if (lines.length <= mostEntries) {
       const status = await api.report(endpoint, batchOf(id, lines));
-      // A crash can have left the halves. They have the same entries as the file.
+      // A crash can have left the halves beside the file. They have the same entries, so they are removed too.
       if (status === 200) return removeAll([...halves, join(folder, name)]);
       if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${endpoint}.`);
       if (lines.length <= 1) {

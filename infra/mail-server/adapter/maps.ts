@@ -60,11 +60,13 @@ const isHere = async (api: Api, domain: string): Promise<boolean> =>
 const mostAddresses = 150;
 
 /**
- * The answers of `recipientOf` for an address, and for the outside addresses to which its copies lead.
+ * The API's answers for an address, and for the addresses outside its account to which its copies lead. The answer is
+ * undefined for an address that is not here.
  */
 type Lookups = Map<string, Recipient | undefined>;
 
-const elsewhereIn = (found: Recipient | undefined): string[] =>
+/** The addresses outside the account that get copies of the mail to an address. */
+const outsideAddressesIn = (found: Recipient | undefined): string[] =>
   (found?.copies ?? []).flatMap(({ address, mailbox_id }) => (mailbox_id === null ? [address] : []));
 
 /**
@@ -76,7 +78,7 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
   for (let level = [first]; level.length > 0;) {
     const found = await Promise.all(level.map((address) => recipientOf(api, address)));
     for (const [index, address] of level.entries()) lookups.set(address, found[index]);
-    const next = new Set(found.flatMap(elsewhereIn).filter((address) => !lookups.has(address)));
+    const next = new Set(found.flatMap(outsideAddressesIn).filter((address) => !lookups.has(address)));
     level = [...next].slice(0, Math.max(mostAddresses - lookups.size, 0));
   }
   return lookups;

@@ -27,6 +27,7 @@ export const scopesOfMail = (accountId: string, { mailbox, domain }: FoundMailbo
   { type: "mailbox", id: mailbox.id },
 ];
 
+/** A new or changed rule. A new rule has no `id`. */
 type PlannedRule = { id?: string; scope: MailScope };
 /**
  * A copy at a mailbox: the scope of the rule that made the copy, and the ids of all existing rules that led to the
@@ -72,10 +73,13 @@ function openLookups(table: Reader, accountId: string): Lookups {
 const scopeText = ({ type, id }: MailScope): string => `${type}#${id}`;
 
 /**
- * The ids of the rules that would forward copies of the planned rule back to the planned rule's scope; undefined if
- * there is no such loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail
- * that arrives at its own target. No copy arrives at an address without a mailbox, so a rule for such an address is
- * never in a loop.
+ * Searches for a loop: other rules that would forward the copies of the planned rule back to the planned rule's scope.
+ * Returns the ids of these rules; undefined if there is no loop. `places` are the destinations of the planned rule's
+ * targets.
+ * - A rule never forwards a copy that a rule of the same scope made. So the search leaves out such steps.
+ * - A rule does not copy the mail of a mailbox to this mailbox. So it is no loop if a copy comes back to the target at
+ *   which it began.
+ * - No copy arrives at an address without a mailbox. So a rule for such an address is never in a loop.
  */
 async function findLoop(
   table: Reader,
@@ -115,9 +119,10 @@ async function findLoopFrom(
 }
 
 /**
- * Applies the rules to copies at mailboxes, and returns the copies that other mailboxes then get. Leaves out the rules
- * of the scope `by`, and the rules in `visited`. If several rules of one scope copy to one mailbox, returns only one of
- * these copies, because the next rules are the same for all of them.
+ * Applies the rules to copies at mailboxes, and returns the copies that other mailboxes then get. Leaves out the
+ * planned rule, the rules in `visited`, and for each copy the rules of the scope `by` that made the copy. Adds the
+ * applied rules to `visited`. If several rules of one scope copy to one mailbox, the same rules apply to all of these
+ * copies, so only one of the copies is returned.
  */
 async function copiesFrom(
   { rowsOf, mailboxAt }: Lookups,

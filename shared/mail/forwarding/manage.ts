@@ -56,13 +56,16 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
   ];
 }
 
-/** The destinations of a rule's targets: see `destinationsOf`. */
+/**
+ * Where mail to the targets of a rule goes, by the address of the target: the domain of the account, and the mailbox if
+ * there is one. An address outside the account's open domains is missing.
+ */
 type Places = ReadonlyMap<string, Destination>;
 
 /**
  * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
- * mailbox that the caller may not see: its recipient then has to agree. `faults` has the addresses without a mailbox
- * whose domain is proved, if the caller has `mailbox.view` on the domain.
+ * mailbox that the caller may not see: its recipient then has to agree. A target in a proved domain of the account that
+ * is no mailbox is in `faults`. A caller without `mailbox.view` on the domain gets no such fault.
  */
 function findHomes(
   { emails, locOf }: GivenTargets,
@@ -83,20 +86,22 @@ function findHomes(
   return { homes, faults };
 }
 
-/** The homes of `findHomes`. Throws 422 with its faults. */
+/** Returns the `homes` that `findHomes` finds. If `findHomes` finds faults, throws 422 with these faults instead. */
 function homesOf(given: GivenTargets, places: Places, context: Context): Map<string, string> {
   const { homes, faults } = findHomes(given, places, context);
   if (faults.size > 0) throw new InvalidInput([...faults.values()]);
   return homes;
 }
 
+/** A new or changed rule, with the targets that it is to have. A new rule has no `id`. */
 type PlannedRule = { id?: string; scope: MailScope; given: GivenTargets };
 
 /**
- * Requires that a planned rule fits with the other rules. Throws:
+ * Requires that a planned rule fits with the other rules. `beside` are the rows with the targets of the rules of the
+ * scope. `places` are the destinations of the planned targets. Throws:
  * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
- * - 409 `forwarding_loop` if copies would come back;
- * - 422 if a rule would copy a mailbox's mail to the mailbox itself.
+ * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
+ * - 422 if the rule would copy a mailbox's mail to the mailbox itself.
  */
 async function requireFit(
   accountId: string,
@@ -106,7 +111,7 @@ async function requireFit(
   context: Context,
 ): Promise<void> {
   for (const row of beside) {
-    // `beside` has the rules of all patterns of the domain, so the address is compared too.
+    // For a pattern, `beside` has the rules of all patterns of the domain, so the address is compared too.
     const isOther = row.rule_id !== id && (scope.type !== "address" || row.address === scope.local);
     const same = isOther && targetsInRow(row).find(({ target_email }) => emails.includes(target_email));
     if (!same) continue;
@@ -137,7 +142,8 @@ async function requireFree(accountId: string, scope: MailScope, context: Context
 /**
  * The items about targets that are read first:
  * - for each target, the pointer from the name of its domain to the id of this domain
- * - for each target that is probably outside the account's domains, the limits on mails to its address
+ * - the limits on mails to the address of each target whose domain this process has not seen in the account, because
+ *   such a target is probably outside the account
  */
 function aheadOfTargets(accountId: string, emails: readonly string[], { seen }: Expected): Key[] {
   const pointers = emails.flatMap((email) => aheadOfAddress(accountId, email));
@@ -164,12 +170,15 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
 
 /**
  * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
- * - 409 `address_taken` as `requireFree` does;
- * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
- * - 409 `limit_reached` or `domain_not_ready` as `placeFor` does;
+ * - 409 `address_taken` if a mailbox that the caller may see has the address of the rule;
+ * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
+ * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
+ * - 409 `limit_reached` if the scope or the account can have no more rules;
+ * - 409 `domain_not_ready` if the scope's domain accepts no new rules;
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 422 if the scope is gone;
- * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
+ * - 422 for a target that is an address of the mailbox whose mail the rule sends on;
+ * - 422 for a target in a proved domain of the account that is no mailbox, if the caller has `mailbox.view` there.
  */
 export function addRule(
   accountId: string,
@@ -290,9 +299,11 @@ type RuleChange = {
  * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
  * keeps its state. Throws:
  * - 404 if there is no such rule;
- * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
+ * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
+ * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
  * - 409 `mail_unavailable` if new recipients are to be asked, and this deployment sends no mail;
- * - 422 for an address of the mailbox whose mail the rule sends on, and for the new addresses that `homesOf` refuses;
+ * - 422 for a target that is an address of the mailbox whose mail the rule sends on;
+ * - 422 for a new target in a proved domain of the account that is no mailbox, if the caller has `mailbox.view` there;
  * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
 export const updateRule = (
@@ -367,8 +378,8 @@ async function planTargets(
 }
 
 /**
- * Gives each new target of a rule the lowest free slot. `kept` are the targets that stay, with their slots, and `gone`
- * the slots of the others.
+ * Gives each new target of a rule the lowest free slot. `kept` are the targets that stay, with their slots. `gone` are
+ * the slots of the targets that the rule loses.
  */
 function assignSlots(before: readonly Target[], emails: readonly string[]) {
   const kept = before.filter(({ email }) => emails.includes(email));
@@ -412,7 +423,9 @@ export function requireTarget(rule: StoredRule, email: string): Target {
  * - 404 if there is no such rule;
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
- * - 422 for an address that is no target, and if all wanted targets are faults of `findHomes`;
+ * - 422 for an address that is no target;
+ * - 422 if all targets that wait are in proved domains of the account and are no mailboxes, and the caller has
+ *   `mailbox.view` there;
  * - 429 if a limit on such mails leaves no mail to send.
  */
 export const requestVerification = (

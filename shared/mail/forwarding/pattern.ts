@@ -36,7 +36,7 @@ function matches(pattern: string, local: string): boolean {
 /**
  * The patterns that match a local part, in the order of their precedence: the longest first. Of two patterns with the
  * same length, the pattern with more characters before the `*` comes first. Two different patterns that match the same
- * local part never agree in both numbers.
+ * local part never have the same length and also the same number of characters before the `*`.
  */
 export function patternsFor(local: string, patterns: readonly string[]): string[] {
   const matching = new Set(patterns.filter((pattern) => isPattern(pattern) && matches(pattern, local)));

@@ -76,7 +76,8 @@ async function planMails(
   for (const email of emails) {
     const key = mailedKey(email);
     const { at, version } = mailed.get(key.PK) ?? { at: [], version: 0 };
-    // Two addresses can be spellings of the same mailbox, which gets one mail a minute.
+    // Two of the addresses can be spellings of the same mailbox. So if a mail to the mailbox is planned already, it
+    // counts as sent now, and the second address has to wait.
     const recent = [...at, ...(notes.has(key.PK) ? [now.toISOString()] : [])];
     const today = recent.filter((one) => Date.parse(one) > now.getTime() - dayMs);
     const domain = domainOf(email);
@@ -144,7 +145,8 @@ const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3
 const retryIn = ({ waitMs }: Wait): string =>
   `Send one with forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
-type OfRule = { accountId: string; ruleId: string; proofs: ReadonlyMap<number, StoredProof>; now: Date };
+/** The rule whose recipients are asked, the earlier proofs by their slots, and the time of the request. */
+type RuleProofs = { accountId: string; ruleId: string; proofs: ReadonlyMap<number, StoredProof>; now: Date };
 
 /** Targets in the order in which they were given, and whether a mail goes to one of them at least. */
 export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: boolean };
@@ -156,17 +158,21 @@ export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: bool
  * - 409 `mail_unavailable` if this deployment sends no mail
  * - 429 if a limit on such mails leaves no mail to send
  */
-export async function planRequests(table: Reader, asked: readonly Target[], of: OfRule): Promise<PlannedTargets> {
+export async function planRequests(table: Reader, asked: readonly Target[], of: RuleProofs): Promise<PlannedTargets> {
   const planned = await planDueRequests(table, asked, of);
   const [wait] = planned.waits.values();
   if (wait && !planned.isAsked) throw tooManyMails(wait);
   return planned;
 }
 
+/**
+ * Plans mails as `planRequests` does, but does not throw 429 if no mail may be sent. `waits` has each address that may
+ * get no mail now, with the time to wait.
+ */
 async function planDueRequests(
   table: Reader,
   asked: readonly Target[],
-  { accountId, ruleId, proofs, now }: OfRule,
+  { accountId, ruleId, proofs, now }: RuleProofs,
 ): Promise<PlannedTargets & { waits: Map<string, Wait> }> {
   if (asked.length > 0) requireFeature("mail");
   const emails = asked.map(({ email }) => email);
@@ -215,7 +221,11 @@ export type NewTarget = { email: string; slot: number; homeId: string | undefine
  *
  * Throws 409 `mail_unavailable` if a target needs verification, and this deployment sends no mail.
  */
-export async function planNewTargets(table: Reader, given: readonly NewTarget[], of: OfRule): Promise<PlannedTargets> {
+export async function planNewTargets(
+  table: Reader,
+  given: readonly NewTarget[],
+  of: RuleProofs,
+): Promise<PlannedTargets> {
   const { accountId, ruleId, proofs } = of;
   const external = given.filter(({ homeId }) => homeId === undefined).map(unverifiedNew);
   const planned = await planDueRequests(table, external, of);

@@ -102,13 +102,13 @@ export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 /**
  * The members of a target that callers do not see.
- * - `slot`: the number of the target's proof among the proofs of the rule. A target keeps its slot.
- * - `target_domain_id`: for an `internal` target, the id of the account's domain that the target is in. A later domain
- *   with the same name does not count.
+ * - `slot`: the slot, from 0, that holds the target's proof among the proofs of the rule. A target keeps its slot.
+ * - `target_domain_id`: for an `internal` target, the id of the account's domain that the target is in. The target gets
+ *   mail only while it is a mailbox in this domain, not in a later domain with the same name.
  */
 const hidden = { slot: z.int().default(0), target_domain_id: z.string().optional() };
 
-/** The stored state of an agreement. `expired` is not stored, because it follows from the time. */
+/** The stored state of an agreement. `expired` is not stored: it is `pending` after `verification_expires_at`. */
 const storedState = { verification_state: VerificationState.exclude(["expired"]) };
 
 const StoredOther = RuleTarget.extend({ ...storedState, ...hidden });
@@ -213,7 +213,7 @@ export const rules: Family<StoredRule> = {
   within: ["forwarding", "mailbox", "domain", "workspace"],
   perScope: 20,
   perAccount: 1_000,
-  // A rule is deleted together with up to ten proofs.
+  // A rule is deleted together with up to ten proofs, so only a few rules fit into one transaction.
   atOnce: 3,
 };
 

@@ -75,7 +75,10 @@ export type BodyFault = { path: (string | number)[]; message: string };
 export function targetsFault({ target_email, target_emails = [] }: TargetBody): BodyFault | undefined {
   const [first] = target_emails;
   if (target_email !== undefined && first !== undefined && target_email !== first) {
-    return { path: ["target_email"], message: "This is not the first of target_emails. Give only one of the two" };
+    return {
+      path: ["target_email"],
+      message: "This is not the first of target_emails. Give either target_email or target_emails",
+    };
   }
   const again = target_emails.findIndex((email, index) => target_emails.indexOf(email) < index);
   return again < 0 ? undefined : { path: ["target_emails", again], message: "The address is given twice" };
@@ -99,8 +102,9 @@ export function maskedAddress(email: string): string {
 }
 
 /**
- * Returns one text for the known spellings of an address. The text has no tag. At Google, the text has no dots either,
- * and the domain is gmail.com.
+ * Returns one text for the known spellings of an address. The text is the address without its tag, which is the part
+ * from a plus sign to the @. For an address at Google, the text also has no dots before the @, and has the domain
+ * gmail.com.
  */
 function personOf(email: string): string {
   const [local = "", domain = ""] = email.replace(/(?<=.)\+[^@]*(?=@)/, "").split("@");

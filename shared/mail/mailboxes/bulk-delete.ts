@@ -53,8 +53,8 @@ const progressKey = (accountId: string, keyId: string): Key => ({
 });
 
 /**
- * A deleted mailbox of the request. `address` is its primary address, by which the request may name it again. Rows of
- * earlier versions have no `address`.
+ * A deleted mailbox of the request. `address` is its primary address, because the request can name the mailbox a second
+ * time by its address. Rows of earlier versions have no `address`.
  */
 const Done = Deleted.extend({ address: z.string().optional() });
 type Done = z.output<typeof Done>;
@@ -69,8 +69,14 @@ const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
 type Candidate = { index: number; found: FoundMailbox };
+/**
+ * The result of one transaction: the mailboxes that it deleted, the mailboxes that are gone or that the caller may not
+ * delete any more, and the mailboxes that are left for the next transaction.
+ */
 type DeletionStep = { deleted: Done[]; missing: Candidate[]; left: Candidate[] };
+/** A request, with the mailboxes that are deleted so far and the failures so far. */
 type Deletion = { accountId: string; context: Context; deleted: Done[]; failed: Failure[] };
+/** The part of a `Deletion` by which mailboxes are selected. A preview of a request has this part too. */
 type Selection = Pick<Deletion, "accountId" | "deleted" | "failed"> & {
   context: Pick<Context, "table" | "permissions">;
 };
@@ -137,8 +143,9 @@ export async function previewDeletion(
 const primaryAddressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
 
 /**
- * Requires `mailbox.delete` on all mailboxes that a request deleted, also on those that were restored since. Throws 403
- * `forbidden`.
+ * Requires `mailbox.delete` on the mailboxes that a request deleted, before a repeat of the request gets the stored
+ * answer. This includes the mailboxes that were restored since, but not the mailboxes that were purged since. Throws
+ * 403 `forbidden`.
  */
 export async function requireDeleted(
   accountId: string,

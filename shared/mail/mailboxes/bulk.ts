@@ -19,8 +19,8 @@ import { mailboxViews } from "./view.ts";
 const csvText = (description: string) => z.string().max(1_000).meta({ description });
 
 /**
- * One of many mailboxes to create. The schema accepts most faulty texts, so that a fault in one item does not affect
- * the others.
+ * One of many mailboxes to create. A text that the schema refuses makes the whole request fail. So the schema accepts
+ * most faulty texts, and `sortItems` refuses only the items that have them.
  */
 export const BulkItem = z
   .strictObject({
@@ -120,8 +120,11 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
 
+/** A mailbox that was created, with the index of its item. */
 type Made = { index: number; mailbox: StoredMailbox };
+/** The mailboxes that were created, the items that failed, and the items that are left to create. */
 type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
+/** The generated passwords of the items. */
 type Logins = Map<Candidate, Login>;
 
 /**
@@ -147,7 +150,8 @@ export async function addMailboxes(
   const isOver = startTime(context);
   const { good, failed } = sortItems(items);
   const existing = await existingAddresses(found, good, context);
-  // A repeat reports the mailboxes of an interrupted attempt, even if the domain was closed since.
+  // A repeat reports the mailboxes of an interrupted attempt, even if the domain has stopped accepting new addresses
+  // since.
   if (existing.made.length === 0) requireReady(found);
   let progress = await withinQuota(found, existing, context);
   const logins: Logins = new Map();

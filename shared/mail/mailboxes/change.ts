@@ -24,9 +24,10 @@ export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table 
 }
 
 /**
- * The write that changes members of a mailbox. The transaction fails if the mailbox has changed since it was read. The
- * write leaves the other members as they are stored: mail servers report usage without a new version, and a write of the
- * whole row would undo such a report.
+ * The write that changes members of a mailbox. The transaction fails if the version of the mailbox has changed since
+ * the mailbox was read. A report of usage by mail servers does not change the version. So a report between the read and
+ * this write does not make the transaction fail. A write of the whole row would then undo the report, so the write sets
+ * only the changed members.
  */
 export function mailboxUpdate(
   { account_id }: Pick<StoredDomain, "account_id">,
@@ -50,7 +51,7 @@ export function aheadOfChange(expected: Expected, accountId: string, ref: string
 /**
  * Changes members of a mailbox. Writes nothing if the members have these values already. `quota` is in bytes. Throws:
  * - 404 if the mailbox does not exist any more
- * - 409 `mailbox_not_ready` as `requireSwitchable` does
+ * - 409 `mailbox_not_ready` for a change of the status, unless the mailbox is active or paused
  * - 412 if the mailbox does not match `If-Match`
  * - 422 if the plan does not allow the new quota
  */

@@ -72,7 +72,8 @@ export async function planDeletion(
     domainList(table, domain, places),
     readList(table, deletedMailboxesOf(account_id)),
   ]);
-  // A report of usage does not raise the version. So the condition compares the usage too.
+  // The deleted mailbox is stored as it was read. A report of usage does not raise the version. So the condition
+  // compares the usage too, because otherwise a report after the read would be lost.
   const asRead = new Map(
     mailboxes.map(({ id, version, used, used_at }) => [
       mailboxKey(account_id, id).SK,

@@ -28,8 +28,8 @@ import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 
 /*
  * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its
- * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. Of the deleted
- * mailbox itself, these grants allow only the listing and the restoration, with `mailbox.delete`.
+ * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. A grant of
+ * `mailbox.delete` on the deleted mailbox allows to list and to restore it. Other capabilities allow nothing on it.
  *
  * Access patterns
  *   mailboxes of an account, in deletion order           ACCOUNT#<id> / LIST#deleted_mailboxes
@@ -152,8 +152,8 @@ export async function deletedIn(
 
 /**
  * The deleted mailboxes of one domain that a reference names: the mailbox with an id, or all mailboxes that had an
- * address. If no deleted mailbox matches, the existing mailbox that the reference names, because the request may repeat
- * a restoration.
+ * address. If no deleted mailbox matches, the existing mailbox that the reference names. When a restoration is repeated
+ * with its `Idempotency-Key`, the mailbox exists again, and the repeat has to find it to get the stored answer.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };
 

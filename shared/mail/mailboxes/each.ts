@@ -25,6 +25,7 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
   }
 }
 
+/** The table, and the permissions of the principal who exports. */
 type Exporter = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
@@ -36,6 +37,7 @@ const tooManyDomains = (): InvalidInput =>
     "too_broad",
   );
 
+/** Mailboxes, one chunk at a time. */
 type MailboxSource = AsyncGenerator<StoredMailbox[]>;
 
 /**
@@ -86,7 +88,7 @@ const sourcesAtOnce = 16;
 /**
  * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
  * mailboxes. Reads the first chunks of 16 domains at the same time. The mailboxes for which the principal has a direct
- * grant and no wider grant come last. Throws the error of `sourcesOf`.
+ * grant and no wider grant come last. Throws 422 `too_broad` if more than 100,000 domains would have to be searched.
  */
 export async function* eachMailbox(
   accountId: string,

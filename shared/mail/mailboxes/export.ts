@@ -139,7 +139,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 
 /**
  * Exports mailboxes. If the file is small, the answer holds the file. Otherwise a worker makes the file, and
- * `getExport` shows the progress. Throws 422 as `requirePlace` does.
+ * `getExport` shows the progress. Throws 422 when the filter names a domain or workspace that does not exist, or in
+ * which the caller may export nothing.
  */
 export async function exportMailboxes(
   accountId: string,
@@ -195,7 +196,10 @@ export const mostRuns = 3;
 /** The longest time of a run, in milliseconds: the timeout of the worker's Lambda. */
 const runMs = 900_000;
 
-/** Whether the last run of an export must have died. */
+/**
+ * Whether an export has begun all of its `mostRuns` runs, and no run is alive any more: the export is not done, and the
+ * final run began longer ago than a run can last.
+ */
 function isLastRunDead({ status, runs = 0, run_started_at }: StoredExport, now: Date): boolean {
   if (status === "done" || runs < mostRuns || run_started_at === undefined) return false;
   return later(new Date(run_started_at), runMs) <= now.toISOString();
@@ -226,8 +230,9 @@ async function containing(table: Reader, accountId: string, scope: Scope): Promi
 
 /**
  * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
- * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. False
- * if the principal had all permissions at the request: the caller of this function checks the whole account first.
+ * that only one of these permissions allows. A permission on a resource that was deleted for good counts as held. The
+ * caller of this function has found that the principal may not export the whole account now. So the result is false if
+ * the principal had all permissions when the file was made.
  */
 async function stillHolds(
   { account_id, permissions: { everything, grants } }: StoredExport,

@@ -121,7 +121,7 @@ export const mailboxInPath = lookup({});
 export const mailboxOrAliasInPath = lookup({ byAlias: true });
 
 /**
- * The mailbox in the path of a route that gives or takes addresses of the mailbox's domain. So a grant on the mailbox
- * alone is not enough.
+ * The mailbox in the path of a route that adds addresses to the mailbox or removes addresses from it. The addresses
+ * belong to the mailbox's domain, so a grant on the mailbox alone is not enough.
  */
 export const readdressedInPath = lookup({}, ["domain", "workspace"]);

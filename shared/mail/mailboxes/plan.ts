@@ -115,7 +115,7 @@ const readyStatuses = new Set(["active", "degraded", "pending_delegation"]);
 /** Throws 409 `domain_not_ready` if a domain accepts no new addresses in its state. */
 export function requireReady({ name, status, is_open }: StoredDomain): void {
   if (is_open && readyStatuses.has(status)) return;
-  throw notReady(status, `The domain ${name} is ${status}. It takes no new addresses in this state.`);
+  throw notReady(status, `The domain ${name} is ${status}. It accepts no new addresses in this state.`);
 }
 
 type NewMailbox = { person: Person; login: Login };

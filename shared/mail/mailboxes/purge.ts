@@ -25,8 +25,8 @@ export async function purgeMailbox(accountId: string, id: string, { table, commi
       if (!isAll) return { value: true, ...grants, partial: true };
       const place = { table, accountId, now: now() };
       const forwarding = await planRulePurge(place, { type: "mailbox", id });
-      // The rules are deleted in separate transactions, because grants on the mailbox and on a rule may belong to one
-      // holder.
+      // The rules are deleted in separate transactions. A grant on the mailbox and a grant on a rule can have the same
+      // holder, and one transaction cannot write the row of this holder twice.
       if (forwarding.writes.length > 0) {
         return { value: true, writes: forwarding.writes, changes: forwarding.changes, partial: true };
       }
@@ -49,8 +49,8 @@ export async function purgeMailbox(accountId: string, id: string, { table, commi
 }
 
 /**
- * Purges a mailbox that is due. Only removes the task if the mailbox is not deleted any more, or was deleted again
- * later.
+ * Purges a mailbox that is due. If the mailbox is not deleted any more, or was deleted again later, nothing is purged,
+ * and only the task is removed.
  */
 async function purgeDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const deleted = await deletedById(table, accountId, id);
@@ -61,6 +61,6 @@ async function purgeDue(accountId: string, id: string, at: string, { table, now 
   await purgeMailbox(accountId, id, writerOf({ table, now }, accountId, systemAuthor("mailbox purge", "mailboxes")));
 }
 
-/** Purges the mailboxes that are due, through `sweepTasks`. */
+/** Purges mailboxes that are due, within the limits of one run of `sweepTasks`. A mailbox that fails stays due. */
 export const sweepMailboxes = async (work: WorkerContext): Promise<SweepResult> =>
   sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log);

@@ -8,7 +8,7 @@ import { defaultPlan, plans } from "../../wallet/catalogue.ts";
 import { BillingState, planOn, stateKey } from "../../wallet/state.ts";
 import { defaultQuotaBytes } from "./mailbox.ts";
 
-/** The smallest quota: one mebibyte. Mail servers take a quota of 0 for no limit. */
+/** The smallest quota: one mebibyte. A quota of 0 is not allowed, because it means no limit to mail servers. */
 const leastBytes = 2 ** 20;
 
 /** The documentation of a quota in an input. */

@@ -23,7 +23,7 @@ export const RestoredMailbox = Mailbox.extend({
 }).meta({ id: "RestoredMailbox", description: "A restored mailbox." });
 type RestoredMailbox = z.output<typeof RestoredMailbox>;
 
-/** The id of the only mailbox. Throws 409 `mailbox_ambiguous` if several deleted mailboxes had the address. */
+/** The id of the mailbox to restore. Throws 409 `mailbox_ambiguous` if several deleted mailboxes had the address. */
 function onlyId({ mailboxes, domain }: FoundDeleted): string {
   const [mailbox, ...others] = mailboxes;
   if (others.length === 0) return mailbox.id;

@@ -43,7 +43,10 @@ export async function mailboxViews(
   return mailboxViewsIn(await domainsByIds(table, accountId, domainIds), table, accountId, mailboxes);
 }
 
-/** Like `mailboxViews`, with domains that were read before. Takes one round trip to the table. */
+/**
+ * The API views of mailboxes of one account, with domains that were read before. A mailbox in none of these domains is
+ * left out. Takes one round trip to the table.
+ */
 export async function mailboxViewsIn(
   inDomains: readonly StoredDomain[],
   table: Reader,
@@ -67,7 +70,7 @@ export async function mailboxViewsIn(
   });
 }
 
-/** A process notes a page only if the mailboxes of the page are in at most this many domains. */
+/** The most domains of a page that `notePlaces` notes. It notes nothing for a page with more domains. */
 const notedDomains = 5;
 
 /** The key under which a process notes the domains and workspaces of a page. The table has no item with this key. */

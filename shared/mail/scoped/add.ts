@@ -14,7 +14,7 @@ import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts"
  * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the
  * transaction fail if the scope is deleted meanwhile. Throws:
  * - 409 `limit_reached` if the scope or the account can have no more entries
- * - 409 `domain_not_ready` if the scope's domain takes no new entries
+ * - 409 `domain_not_ready` if the scope's domain accepts no new entries
  * - 422 if the scope's domain or mailbox is gone. If the scope's workspace is gone, the transaction throws 422.
  */
 export async function placeFor<T extends Scoped>(
@@ -49,11 +49,15 @@ export function aheadOfPlace<T extends Scoped>(
   return [...keys, ...domain];
 }
 
+/**
+ * The writes that make a transaction fail if a scope is deleted meanwhile. Throws 409 `domain_not_ready` if the scope's
+ * domain accepts no new entries, and 422 if the scope's domain or mailbox is gone.
+ */
 async function presenceOf(table: Reader, accountId: string, scope: MailScope, noun: string): Promise<Write[]> {
   const { type, id } = scope;
   if (type === "account") return [];
-  // This write raises the workspace's version. So a deletion of the workspace at the same time has to read the
-  // workspace's entries again.
+  // This write raises the workspace's version. So a deletion of the workspace at the same time fails, is planned again,
+  // and then also finds the new entry.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);
@@ -65,13 +69,13 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
 }
 
 /**
- * The check that a domain takes new entries. Throws 409 `domain_not_ready` if the domain takes none, and 422 if the
- * domain is gone.
+ * Reads a domain, and returns the check that the domain still accepts new entries. Throws 409 `domain_not_ready` if the
+ * domain accepts none, and 422 if the domain is gone.
  */
 async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
   if (!domain) throw invalidAt(["body", "domain"], noSuchDomain, "not_found");
   const { is_open, name, status } = domain;
-  if (!is_open) throw notReady(status, `The domain ${name} is ${status}. It takes no new ${noun} in this state.`);
+  if (!is_open) throw notReady(status, `The domain ${name} is ${status}. It accepts no new ${noun} in this state.`);
   return { check: domainKey(accountId, id), if: { id, is_open } };
 }

@@ -38,8 +38,8 @@ export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "a
 export const isPattern = (local: string): boolean => local.includes("*");
 
 /**
- * The part of a sort key that names a scope. All patterns of a domain have the same part, because arriving mail reads
- * all of them.
+ * The part of a sort key that names a scope. All patterns of a domain have the same part, because the lookup for an
+ * arriving mail reads all of them.
  */
 function placeOf(scope: MailScope): string {
   if (scope.type !== "address") return `${scope.type}#${scope.id}`;
@@ -70,9 +70,9 @@ export const scopesAround = (accountId: string, domain?: { id: string; workspace
 ];
 
 /**
- * The scopes of grants that cover an entry: the entry itself, then the mailbox, the domain and the workspace that the
- * entry's scope is or is in. A mailbox that is deleted (`isGone`) is no scope, because grants on it allow nothing until
- * it is restored.
+ * The scopes of grants that cover an entry: the entry itself, the entry's own scope, and the domain and the workspace
+ * that this scope is in. If the entry's own scope is a deleted mailbox (`isGone`), it is left out, because grants on
+ * the mailbox allow nothing for its entries until the mailbox is restored.
  */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
@@ -100,8 +100,8 @@ export type Scoped = {
 };
 
 /**
- * The id of the domain of an entry: its scope is the domain itself, or a mailbox or address of the domain. Undefined if
- * the scope is the account or a workspace.
+ * The id of the domain to which an entry belongs, because the entry's scope is the domain, or a mailbox or address of
+ * the domain. Undefined if the scope is the account or a workspace.
  */
 export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): string | undefined {
   if (scope_type === "domain" || scope_type === "address") return scope_id;
@@ -167,7 +167,10 @@ export async function locateScoped<T extends Scoped>(
   return { id, scopes: scopesOfScoped(family.type, thing, place), thing };
 }
 
-/** The items that `scopedInPath` reads, and that the plan after it reads again. */
+/**
+ * The items that `scopedInPath` reads. The plan after it reads the entry again, so the entry is in the list twice. The
+ * domain and the mailbox are in the list only if this process has seen the entry.
+ */
 export function aheadOfScoped<T extends Scoped>(
   family: Family<T>,
   accountId: string,

@@ -15,8 +15,8 @@ export type Recipient = {
   plan: PlanStanding;
   domain: StoredDomain | undefined;
   /**
-   * Whether the account has proved that it owns the name, and holds the name firmly. Connecting a name proves nothing,
-   * because any account can connect any name.
+   * Whether the account has proved that it owns the name, and no other account can take the name over. Connecting a
+   * name proves nothing, because any account can connect any name.
    */
   isProved: boolean;
   address: StoredAddress | undefined;
@@ -51,8 +51,8 @@ const nobody = {
  * Looks up an address in the domains of all accounts, in three round trips. Without `forDelivery` the lookup takes
  * three round trips also if the domain, the address or the mailbox does not exist.
  * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all. Whether the account
- *   has a forwarding rule is read in one batch with the domain. The lookup takes two round trips for an address that
- *   nobody has, and one for a domain that is not here, because most mail to such addresses is spam.
+ *   has a forwarding rule is read in one batch with the domain. Most mail for an address that nobody has is spam, so
+ *   the lookup of such an address ends early: after two round trips, or after one if the domain is not here.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(

@@ -78,7 +78,8 @@ export function loginObstacle(
   if (!mailbox || !domain || address?.kind === "catch_all") return "no_such_mailbox";
   if (!isInUse(account, plan)) return "account_suspended";
   if (mailbox.status !== "active") return "mailbox_paused";
-  // A mail store may keep mail by the address alone. So an account that never proved the name must not read mail.
+  // A mail store may keep mail by the address alone, and have mail of another account that had this address before. So
+  // an account that never proved the name must not read mail.
   const isReady = protocol === "smtp" ? isProved && sendsMail(domain) : isProved || domain.verified_at !== null;
   return isReady ? undefined : "domain_not_ready";
 }
@@ -106,7 +107,8 @@ function hashFor(
     const used = { accountId, mailboxId: mailbox.id, id, appPasswords };
     return { hash, isByMaster: false, noteUse: () => noteAppPasswordUse(used, work) };
   }
-  // Several master passwords can be the same text, and not all of them have to be valid.
+  // Several master passwords can be the same text, and some of them can be inactive or expired. So the search is for
+  // one that is valid.
   const master = masters.find((one) => one.tag === tag && one.active && !isOver(one.expires_at));
   if (!master) return undefined;
   const { hash, credential_id } = master;
@@ -116,7 +118,8 @@ function hashFor(
 /**
  * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash.
  * So the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login
- * with a keyed hash computes no Argon2id hash, because the client knows the password already.
+ * with a keyed hash computes no Argon2id hash, and takes less time. This tells the client nothing, because the client
+ * knows the password already.
  */
 async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
   if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;

@@ -25,8 +25,8 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
 });
 
 /**
- * The user name and the network of a login, both hashed, because anybody can try any text, also somebody else's
- * address. `isNamed` is false if the network is not known.
+ * The user name and the network of a login. Anybody can try any text as the user name, also somebody else's address, so
+ * the table gets only hashes. `isNamed` is false if the client's network could not be found out.
  */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 

@@ -168,7 +168,8 @@ async function purgesExisting(table: Reader, revocation: Revocation): Promise<bo
 
 /**
  * When the reader has read everything, the next cursor is this far in the past, in milliseconds. Revocations of the
- * same time are stored in any order, and the clocks of processes differ.
+ * same time are stored in any order, and the clocks of processes differ. So a revocation can be stored after the reader
+ * has read a later one. The next page still has it.
  */
 const overlapMs = minuteMs;
 
@@ -220,7 +221,10 @@ export async function readRevocations(
 
 const hourOf = (at: Date): number => Math.floor(at.getTime() / hourMs) * hourMs;
 
-/** The first sort key after a cursor: `!` sorts before everything that can follow an id. */
+/**
+ * The sort key from which to read after a cursor. If the cursor is the sort key of a revocation, the `!` at the end
+ * makes the range begin after this revocation.
+ */
 const afterCursor = (cursor: string): string => (cursor.includes("#") ? `${cursor}!` : cursor);
 
 const pageOf = (items: readonly Item[], next: string, has_more: boolean): RevocationPage => ({

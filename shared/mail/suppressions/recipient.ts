@@ -3,8 +3,8 @@ import { longestName, splitName } from "../../dns/labels.ts";
 import { readName } from "../../domains/name.ts";
 
 /**
- * The longest local part, in bytes of UTF-8. Mailing lists and bounce addresses use up to 250 bytes. The key of
- * a row in the table has 1,024 bytes at most.
+ * The longest local part, in bytes of UTF-8. This is enough for mailing lists and bounce addresses, which use up to 250
+ * bytes. The address is in the key of a row, and a key has 1,024 bytes at most.
  */
 const mostLocal = 512;
 const bare = String.raw`[^\p{C}\p{Z}"\\()<>[\]:;,@]+`;

@@ -127,7 +127,8 @@ type ReportWork = { table: Table; now: () => Date };
  * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
  *   sent it. Mail that is older than 30 days is only billed.
  *
- * Throws as `runBatch` does.
+ * Throws 422 for another batch with the same id. If a part of the batch fails, the other parts are still done, and then
+ * the error is thrown.
  */
 export async function reportUsage({ content, fingerprint }: Batch<UsageBatch>, work: ReportWork) {
   const { batch_id: batchId, ...lists } = content;
@@ -136,6 +137,7 @@ export async function reportUsage({ content, fingerprint }: Batch<UsageBatch>, w
   return batchAnswer(lists, ignored);
 }
 
+/** What one piece of the batch writes. `changes` are by account. `ignored` are the entries without effect. */
 type Piece = { counters: Counters; changes: Map<string, Change[]>; writes: Write[]; ignored: Ignored[]; now: Date };
 
 async function planUnits(
@@ -300,7 +302,8 @@ function planMeasurement(
   writes.push({
     update: mailboxKey(accountId, mailboxId),
     set: { used, messages, used_at, quota_step: after.quota_step, ...(isLater ? { last_login_at } : {}) },
-    // If two reports come at the same time, the second reads the values that the first has stored.
+    // If another report stores other values meanwhile, this condition fails. Then the piece is planned again, from the
+    // values that the other report has stored.
     if: {
       id: stored.id,
       used: stored.used,

@@ -9,8 +9,8 @@ import type { Key, Write } from "../../table/writes.ts";
 import { apexTtlSeconds, ZoneExists, type Dns, type SoaOwner, type ZoneChange } from "./dns.ts";
 
 /*
- * The RRsets of a zone are in 64 buckets, by a hash of their owner name. So one transaction can make any change of a
- * zone, or remove the zone.
+ * The RRsets of a zone are in 64 buckets, by a hash of their owner name. A transaction has 100 writes at most. So one
+ * transaction can make any change of a zone, or remove the zone.
  *
  * Access patterns
  *   a zone by its name                ZONE#<name> / ZONE

@@ -44,7 +44,7 @@ export type Route53Options = {
  * - The AWS role needs route53:CreateHostedZone, DeleteHostedZone, ListHostedZonesByName, ListResourceRecordSets,
  *   ChangeResourceRecordSets and GetChange.
  * - One delegation set cannot hold a zone and another zone below it.
- * - Route 53 takes five requests a second from an AWS account.
+ * - Route 53 accepts five requests a second from an AWS account.
  * - A request has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
  *   change takes several requests.
  */

@@ -4,12 +4,12 @@ import type { Event } from "../../changes/record.ts";
 import type { Log } from "../../core/log.ts";
 
 /**
- * Publishes events in order and returns the indexes of the events that could not be published. Does not reject for a
- * failure that may pass.
+ * Publishes events in order, and returns the indexes of the events that could not be published. A failure that can pass
+ * by itself, such as a bus that does not answer, does not reject the promise: the events are among these indexes.
  */
 export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
 
-/** The most bytes that PutEvents takes in one entry, and in all entries of a call together. */
+/** The most bytes that PutEvents accepts in one entry, and in all entries of a call together. */
 const limitBytes = 262_144;
 const limitEntries = 10;
 
@@ -57,7 +57,7 @@ type PublishResult = { codes: (string | undefined)[]; hasFailed: boolean };
 async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<PublishResult> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
-    // An entry that is missing from the answer has no id, so EventBridge did not take this entry.
+    // An entry that is missing from the answer has no id, so EventBridge did not accept this entry.
     const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );

@@ -14,7 +14,8 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
     maxAttempts: 3,
     // A stand-in for S3 has no host names for buckets, so the bucket is in the path.
     forcePathStyle: process.env["AWS_ENDPOINT_URL_S3"] !== undefined,
-    // By default the checksum of an empty body becomes part of the signed URLs.
+    // By default, signed URLs would also have the parameter `x-amz-checksum-mode`. Our uploads set `ChecksumAlgorithm`
+    // themselves.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
@@ -82,7 +83,7 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
   };
 }
 
-/** The smallest size of a part, in bytes. S3 takes a smaller part only at the end of an upload. */
+/** The smallest size of a part, in bytes. S3 accepts a smaller part only at the end of an upload. */
 const partBytes = 5 * 2 ** 20;
 
 /** Cuts the content into parts. All parts except the last have at least 5 MiB. Yields at least one part. */

@@ -34,7 +34,7 @@ export const domainOf = (address: string): string => address.slice(address.lastI
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
 /**
- * Sends mail, and resolves once a server has taken the mail.
+ * Sends mail, and resolves once a server has accepted the mail.
  * - Throws 503 `upstream_unavailable` when the mail server is unavailable; the mail may still have been sent.
  * - Throws `MailRefused` for a letter that no later try can deliver.
  */

@@ -53,6 +53,7 @@ function requestOf(letter: Letter, sender: MailSender, configurationSet: string 
   };
 }
 
+/** Error codes of SES for a failure that passes by itself, and that `isTransient` does not know. */
 const passingErrors = new Set(["TooManyRequestsException", "ConcurrentModificationException"]);
 /** Error codes of SES that concern the letter itself, not our account. */
 const refusals = new Set(["MessageRejected", "BadRequestException"]);
@@ -62,7 +63,8 @@ function failureOf(error: unknown): unknown {
   if (isTransient(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
   }
-  // SES rejects every letter of such a deployment. The text of its error has addresses, so it is not passed on.
+  // SES rejects every letter if it has not verified the sender, so this is not a refusal of one letter. The text of the
+  // error of SES has addresses, so this text is not passed on.
   if (code === "MessageRejected" && error instanceof Error && /not verified/i.test(error.message))
     return new Error("SES has not verified the sender, or the AWS account is in the SES sandbox.");
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;

@@ -22,9 +22,9 @@ const Tls = z.enum(["required", "off"]).nullable();
 
 /**
  * Reads `smtp://user:password@host:port` (default port 587) or `smtps://…` (465).
- * - `smtp:` begins with STARTTLS and sends nothing without it, except to this machine. `?tls=off` and `?tls=required`
- *   replace this rule.
- * - Throws for any other text. The error has no part of the text.
+ * - `smtp:` begins with STARTTLS, and sends no mail without STARTTLS. If the server is on this machine, `smtp:` uses no
+ *   TLS. `?tls=off` and `?tls=required` replace this rule.
+ * - Throws for any other text. The error has no part of the text, because the text can have a password.
  */
 export function readSmtpUrl(text: string): SmtpServer {
   const invalid = new Error("The URL is not of the form smtp://user:password@host:port or smtps://….");

@@ -26,8 +26,8 @@ export type SmtpOptions = {
 };
 
 /**
- * Returns a function that reads the SMTP server from the environment's URL. A URL in Secrets Manager is read as
- * `namedSecret` says. Throws if the environment has no URL.
+ * Returns a function that reads the SMTP server from the environment's URL. A URL that was fetched from Secrets Manager
+ * is used for 5 minutes, and then fetched again. Throws if the environment has no URL.
  */
 export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEnvironment): () => Promise<SmtpServer> {
   if (name !== undefined) return namedSecret(name, readSmtpUrl, "an smtp:// or smtps:// URL");

@@ -161,6 +161,8 @@ export type WorkerSpec = {
   access: LambdaSpec["access"];
   /** The partition keys that the worker's role allows, with `*` for any characters. By default all. */
   keys?: readonly string[];
+  /** Further partition keys, which the worker's role allows only to read. */
+  readKeys?: readonly string[];
   /**
    * The providers that the worker uses besides the table. With `secrets`, a worker may open and seal secrets. With
    * `files`, a worker may write files.
@@ -243,7 +245,8 @@ export const workers: readonly WorkerSpec[] = [
   }),
   workerSpec("workers.note_revocations", {
     access: "write",
-    keys: ["REVOCATIONS#*", "ACCOUNT#*"],
+    keys: ["REVOCATIONS#*"],
+    readKeys: ["ACCOUNT#*"],
     source: { events: revokingTypes },
   }),
   workerSpec("workers.advance_domains", {
@@ -271,7 +274,8 @@ export const workers: readonly WorkerSpec[] = [
   workerSpec("workers.advance_recharges", { access: "write", uses: ["payments"], source: { every: "minute" } }),
   workerSpec("workers.migrate_rows", {
     access: "write",
-    keys: ["ACCOUNT#*", "ACCOUNTS", "GRANT_DUE#*", "MIGRATIONS"],
+    keys: ["ACCOUNT#*", "GRANT_DUE#*", "MIGRATIONS"],
+    readKeys: ["ACCOUNTS"],
     // After 40 seconds, a run does not begin another account. But a single account with very many rows takes minutes.
     timeoutSeconds: 300,
     source: { every: "minute" },

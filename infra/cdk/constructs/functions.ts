@@ -31,6 +31,8 @@ export type Common = {
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 
+const writeActions = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"];
+
 /**
  * The table actions that each `access` allows. DynamoDB has no action for a transaction: it checks the actions of the
  * transaction's parts.
@@ -38,13 +40,7 @@ const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Quer
 const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   none: [],
   read: readActions,
-  write: [
-    ...readActions,
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:ConditionCheckItem",
-  ],
+  write: [...readActions, ...writeActions],
 };
 
 /**
@@ -74,6 +70,8 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   opensOnly?: boolean;
   /** The partition keys that the function may use, with `*` for any characters. By default all. */
   keys?: readonly string[] | undefined;
+  /** Further partition keys, which a function with the access `write` may only read. */
+  readKeys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
 };
 
@@ -192,12 +190,11 @@ const resourceOf = (added: lambda.Function): lambda.CfnFunction => added.node.de
 
 function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGroup, trace }: Common): Role {
   const { side, access, uses = [], opensOnly = access === "read" } = spec;
-  const actions = tableActions[access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
-      ...(actions.length > 0 ? { table: allowTable(actions, table.tableArn, spec.keys) } : {}),
+      ...(access === "none" ? {} : { table: tablePolicy(spec, table.tableArn) }),
       ...providerPolicies({ side, opensOnly }, uses, resources),
       ...spec.policies,
       ...(trace ? { trace: allow(traceActions, "*") } : {}),
@@ -212,20 +209,26 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
+ * Allows the table actions of a function. With `readKeys`, one statement allows the reads of all keys, because a single
+ * statement has to allow all keys of a batch.
+ */
+const tablePolicy = ({ access, keys, readKeys }: FunctionSpec, tableArn: string): PolicyDocument =>
+  new PolicyDocument({
+    statements:
+      keys === undefined || readKeys === undefined
+        ? [allowTable(tableActions[access], tableArn, keys)]
+        : [allowTable(readActions, tableArn, [...keys, ...readKeys]), allowTable(writeActions, tableArn, keys)],
+  });
+
+/**
  * Allows table actions. With `keys`, allows the actions only on partitions with these keys. DynamoDB checks the key of
  * every item, also in a batch and in a transaction.
  */
-const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
-  new PolicyDocument({
-    statements: [
-      new PolicyStatement({
-        actions: [...actions],
-        resources: [tableArn],
-        ...(keys === undefined
-          ? {}
-          : { conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [...keys] } } }),
-      }),
-    ],
+const allowTable = (actions: readonly string[], tableArn: string, keys?: readonly string[]): PolicyStatement =>
+  new PolicyStatement({
+    actions: [...actions],
+    resources: [tableArn],
+    ...(keys === undefined ? {} : { conditions: { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [...keys] } } }),
   });
 
 /**
@@ -234,4 +237,4 @@ const allowTable = (actions: readonly string[], tableArn: string, keys: readonly
  * other kind of item.
  */
 const allowCallerUpdates = (tableArn: string): PolicyDocument =>
-  allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"]);
+  new PolicyDocument({ statements: [allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"])] });

@@ -173,7 +173,7 @@ function addRuleWorker(
   bus: EventBus,
   context: WorkerContext,
 ): AddedWorker {
-  const { name, access, keys, source, uses = [], opensOnly, timeoutSeconds = 60 } = spec;
+  const { name, access, keys, readKeys, source, uses = [], opensOnly, timeoutSeconds = 60 } = spec;
   const { description, maxEventAge, runRetries } = callSettingsOf(source);
   const deadLetters = addDeadLetters(scope, name);
   const added = addFunction(
@@ -182,6 +182,7 @@ function addRuleWorker(
       name,
       access,
       keys,
+      readKeys,
       uses,
       ...(opensOnly ? { opensOnly } : {}),
       side: "worker",

@@ -132,16 +132,19 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
   "$name may use the table and the providers as it declares, and write its dead letters and its log, and nothing else",
-  ({ name, access, keys, opensOnly, uses = [] }) => {
+  ({ name, access, keys, readKeys, opensOnly, uses = [] }) => {
     const own = opensOnly ? { ...workerGrants, secrets: onSecretsKey("kms:Decrypt") } : workerGrants;
     const actions = { none: [], read: reads, write: writes }[access];
-    const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
-    expect(grantsOf(idOf(name))).toEqual([
-      writesLogs,
-      [...onTable(actions), ...bound],
-      ...grantsFor(uses, own),
-      sendsDeadLetters(name),
-    ]);
+    const bound = (to: readonly string[]) => [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": to } }];
+    const onlyWrites = actions.filter((action) => !reads.includes(action));
+    const table =
+      keys && readKeys
+        ? [
+            [...onTable(reads), ...bound([...keys, ...readKeys])],
+            [...onTable(onlyWrites), ...bound(keys)],
+          ]
+        : [[...onTable(actions), ...(keys ? bound(keys) : [])]];
+    expect(grantsOf(idOf(name))).toEqual([writesLogs, ...table, ...grantsFor(uses, own), sendsDeadLetters(name)]);
   },
 );
 

@@ -150,11 +150,28 @@ test("three kinds of rights are bound to partitions: of functions that only read
   const bound = statements.filter(({ Condition }) => Condition !== undefined);
   const keys = ({ Condition }: Statement) =>
     (Condition as Record<string, Record<string, string[]>>)["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];
-  const workerKeys = bound.filter(({ policy }) => policy === "table").map((one) => [one.role, keys(one)]);
-  const wanted = workers.flatMap(({ name, keys }) => (keys ? [[roleOf(name), keys]] : []));
-  const web = ["WebRole", ["ACCOUNT#*", "DOMAIN#*"]];
-  expect(Object.fromEntries(workerKeys)).toEqual(Object.fromEntries([web, ...wanted]));
+  const keysFor = (action: string) =>
+    bound
+      .filter(({ policy, Action }) => policy === "table" && Action.includes(`dynamodb:${action}`))
+      .map((one): [string, unknown] => [one.role, keys(one)]);
+  const wanted = workers.flatMap((worker) => (worker.keys ? [{ ...worker, keys: worker.keys }] : []));
+  expect(Object.fromEntries(keysFor("GetItem"))).toEqual({
+    WebRole: ["ACCOUNT#*", "DOMAIN#*"],
+    ...Object.fromEntries(wanted.map((one) => [roleOf(one.name), [...one.keys, ...(one.readKeys ?? [])]])),
+  });
+  const writers = wanted.filter(({ access }) => access === "write");
+  expect(Object.fromEntries(keysFor("PutItem"))).toEqual(
+    Object.fromEntries(writers.map((one) => [roleOf(one.name), one.keys])),
+  );
   const notes = bound.filter(({ policy }) => policy === "callers");
   expect(notes.map(keys)).toEqual(notes.map(() => ["TOKEN#*", "RATE#*"]));
-  expect(notes).toHaveLength(bound.length - wanted.length - 1);
+  expect(bound.filter(({ policy }) => policy !== "table" && policy !== "callers")).toEqual([]);
+});
+
+test("the worker that stores revocations writes nothing in the partitions of accounts", () => {
+  const ofAccounts = statements.filter(
+    ({ role, Condition }) =>
+      role === roleOf("workers.note_revocations") && JSON.stringify(Condition ?? {}).includes("ACCOUNT#*"),
+  );
+  expect(ofAccounts.flatMap(({ Action }) => Action).toSorted()).toEqual(reads.map((name) => `dynamodb:${name}`));
 });

@@ -24,7 +24,7 @@ const run = lambda("code", answer, {
 /**
  * Charges 1 for every request, even an invalid one. The rest of a program's score is charged when the score is known.
  * If an MCP request exceeds the rate limit, only a tool call is refused, with a tool error. MCP clients can therefore
- * connect at any time.
+ * connect, and cancel a program, at any time.
  */
 async function answer(request: Request, context: InvocationContext): Promise<Response> {
   const { id: principalId } = await context.authenticate();

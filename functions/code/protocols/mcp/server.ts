@@ -89,15 +89,15 @@ async function takeNotification({ method, params }: Message, context: Invocation
 /**
  * Answers the MCP endpoint (Streamable HTTP) without sessions: one message per POST, answered by one JSON object, or by
  * a stream of events with progress notifications. Supports revision 2026-07-28, and the revisions 2025-11-25,
- * 2025-06-18 and 2025-03-26, which begin with `initialize`. If the rate limit `refused` the request, no program is run
- * or cancelled, and all other methods are answered.
+ * 2025-06-18 and 2025-03-26, which begin with `initialize`. If the rate limit `refused` the request, no program is run,
+ * and all other methods are answered. A cancellation takes effect too, because it saves work.
  */
 export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, expectedForm, 400);
   const { id, method } = message;
   const refusal = refuseByHeaders(message, request.headers);
-  if (id === undefined) return refusal ?? (refused ? { statusCode: 202 } : takeNotification(message, context));
+  if (id === undefined) return refusal ?? takeNotification(message, context);
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
   if (refusal) return refusal;

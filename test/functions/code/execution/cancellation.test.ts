@@ -2,7 +2,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 
 import { afterReading } from "../../../support/between.ts";
 import { answerOf, eventOf, handlerOf, request } from "../../../support/request.ts";
-import { newAccount, newUser, testTable, type Account, type User } from "../../../support/world.ts";
+import { newAccount, newUser, type Account, type User } from "../../../support/world.ts";
 
 const path = "/v1/public/mcp";
 const modern = {
@@ -171,18 +171,21 @@ test.each([
   expect(envelopeOf(answer).status).toBe("completed");
 });
 
-test("a cancellation over the rate limit stores nothing", async () => {
-  const { owner } = await newAccount();
-  const stored = () => testTable().between(`PRINCIPAL#${owner.id}`, "CANCELLED#", "CANCELLED#~");
-  await cancel(owner, 7);
-  expect(await stored()).toHaveLength(1);
-  const args = { name: "service_query", arguments: { code: "me.get()\n".repeat(140) } };
-  await request("POST", path, {
-    token: owner.token,
-    body: { jsonrpc: "2.0", id: 8, method: "tools/call", params: args },
-  });
-  expect(await cancel(owner, 8)).toMatchObject({ status: 202, text: "" });
-  expect(await stored()).toHaveLength(1);
+test("a cancellation over the rate limit ends the program", async () => {
+  const account = await newAccount();
+  const { owner } = account;
+  const cancelled = await whileReading(
+    async () => {
+      pass(1_500);
+      const args = { name: "service_query", arguments: { code: "me.get()\n".repeat(140) } };
+      const body = { jsonrpc: "2.0", id: 8, method: "tools/call", params: args };
+      await request("POST", path, { token: owner.token, body });
+      expect((await request("GET", "/v1/public/me", { token: owner.token })).status).toBe(429);
+      expect(await cancel(owner, 7)).toMatchObject({ status: 202, text: "" });
+    },
+    () => request("POST", path, call(account)),
+  );
+  expect(envelopeOf(cancelled).error.code).toBe("cancelled");
 });
 
 test("a cancelled program whose results must not be stored does not run again when it is repeated", async () => {

@@ -21,6 +21,7 @@ import {
   functionsMetric,
   gatewayMetric,
   iteratorAge,
+  percentOf,
   sum,
   tableMetric,
   type WorkerFailures,
@@ -156,7 +157,7 @@ const ticketAlarm = (id: string, means: string, runbook: string, metric: IMetric
  * The alarms on one metric or one expression each. CloudWatch bills each metric of an alarm, so one metric covers all
  * functions. A 5xx answer that a function returns is not a crash.
  */
-function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
+function singleAlarms({ table, logMetrics, hasMailEndpoints, functions }: Watched): Single[] {
   const publisher = functions.get("workers.publish_changes");
   const checker = functions.get("workers.check_ledgers");
   const tableThrottles = ["ReadThrottleEvents", "WriteThrottleEvents"].map((name) => tableMetric(table, name));
@@ -168,6 +169,7 @@ function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
     ticketAlarm("LoggedErrors", "Functions log errors, and some work may not be done", crashes, logMetrics.errors, 10),
     ...webhookAlarms(logMetrics),
     ...moneyAlarms(logMetrics),
+    ...(hasMailEndpoints ? [refusedKey(logMetrics)] : []),
     ...(checker ? [uncheckedLedgers(checker)] : []),
     ...(publisher ? [stuckEvents(publisher)] : []),
   ];
@@ -200,6 +202,20 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
     ticketAlarm("ClosedAccountsPaid", "Money arrived for a closed account", money.runbook, closedAccountsPaid, 1),
   ];
 }
+
+/**
+ * The alarm on mail servers whose key is not valid. Anybody can send a wrong key. So the alarm watches the share of
+ * these requests, because a few strangers must not wake a person.
+ */
+const refusedKey = ({ mailRequests, mailRefusals }: LogMetrics): Single => ({
+  id: "MailKeyRefused",
+  symptom: "MailDoorsFailing",
+  means: "Requests to mail endpoints get 401, so mail servers may have a wrong key",
+  runbook: symptoms.MailDoorsFailing.runbook,
+  metric: percentOf(mailRefusals, mailRequests, 20),
+  threshold: 10,
+  periods: 2,
+});
 
 /** The alarm on missing calls of the worker that checks the ledgers every hour. A call that crashes does not count. */
 function uncheckedLedgers(checker: IFunction): Single {

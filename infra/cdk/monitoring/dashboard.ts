@@ -135,11 +135,11 @@ function apiGraphs({ apiId, latencyAlarmMs }: Watched): Draw[] {
   ];
 }
 
-const mailGraphs = ({ logMetrics: { mailRequests, mailErrors, mailLatency } }: Watched): Draw[] => [
+const mailGraphs = ({ logMetrics: { mailRequests, mailErrors, mailRefusals, mailLatency } }: Watched): Draw[] => [
   graph({
     title: "Mail endpoints: requests, and errors on the right",
     left: [mailRequests.with({ label: "requests" })],
-    right: [mailErrors.with({ label: "5xx", color: Color.RED })],
+    right: [mailErrors.with({ label: "5xx", color: Color.RED }), mailRefusals.with({ label: "401" })],
   }),
   graph({
     title: "Mail endpoints: latency, ms",

@@ -35,6 +35,8 @@ export type LogMetrics = {
   webhookDelay: Metric;
   mailRequests: Metric;
   mailErrors: Metric;
+  /** The requests to mail endpoints without a valid key of mail servers. */
+  mailRefusals: Metric;
   /** The duration of a mail server's request in its function, in milliseconds. */
   mailLatency: Metric;
 };
@@ -74,6 +76,7 @@ export function addLogMetrics(
   const atMailEndpoints = equal("route", "* /internal/mail/*");
   // The gateway logs numbers as strings. Its log also contains the requests whose function crashed.
   const failedAtMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "5*"));
+  const refusedByMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "401"));
   const answeredByMailEndpoints = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));
   const dispatched = FilterPattern.all(
     equal("worker", "dispatch_event"),
@@ -90,6 +93,7 @@ export function addLogMetrics(
     webhookDelay: count("WebhookDelay", dispatched, "$.delay_ms"),
     mailRequests: count("MailDoorRequests", atMailEndpoints, "1", access),
     mailErrors: count("MailDoorErrors", failedAtMailEndpoints, "1", access),
+    mailRefusals: count("MailDoorRefusals", refusedByMailEndpoints, "1", access),
     mailLatency: count("MailDoorLatency", answeredByMailEndpoints, "$.duration_ms"),
   };
 }

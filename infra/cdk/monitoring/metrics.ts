@@ -43,6 +43,14 @@ export function sum(metrics: readonly IMetric[]): IMetric {
 export const without = (all: IMetric, expected: IMetric): MathExpression =>
   new MathExpression({ expression: "answered - FILL(expected, 0)", usingMetrics: { answered: all, expected }, period });
 
+/** The share of some events in all events, in percent. It counts as 0 in a period with fewer than `fewest` of them. */
+export const percentOf = (some: IMetric, every: IMetric, fewest: number): MathExpression =>
+  new MathExpression({
+    expression: `IF(FILL(some, 0) < ${fewest}, 0, 100 * FILL(some, 0) / every)`,
+    usingMetrics: { some, every },
+    period,
+  });
+
 /** How long the oldest change waits to be published, in milliseconds. */
 export const iteratorAge = (publisher: IFunction): Metric =>
   publisher.metric("IteratorAge", { period, statistic: "Maximum", label: "oldest change, ms" });

@@ -36,6 +36,7 @@ test("figures for which AWS has no metric are counted from log lines, in the nam
   expect(counted("AccessLogs")).toEqual([
     ["MailDoorRequests", '{ $.route = "* /internal/mail/*" }', "1"],
     ["MailDoorErrors", '{ ($.route = "* /internal/mail/*") && ($.status = "5*") }', "1"],
+    ["MailDoorRefusals", '{ ($.route = "* /internal/mail/*") && ($.status = "401") }', "1"],
   ]);
   expect(counted("FunctionLogs")).toEqual([
     ["LoggedErrors", '{ $.level = "error" }', "1"],
@@ -105,6 +106,27 @@ test("an alarm goes off if no check of the ledgers completes for three hours, al
       },
     ]),
   );
+});
+
+test("the alarm on mail servers with a wrong key goes off if 10 % of their requests, and 20 requests, get 401 for ten minutes", () => {
+  const alarm = alarms.find(({ AlarmName }) => AlarmName === "hosted-mail-blue.MailKeyRefused");
+  expect(alarm).toMatchObject({
+    Threshold: 10,
+    EvaluationPeriods: 2,
+    ComparisonOperator: "GreaterThanOrEqualToThreshold",
+    TreatMissingData: "notBreaching",
+  });
+  const [expression, some, every] = alarm?.Metrics ?? [];
+  expect(expression.Expression).toBe("IF(FILL(some, 0) < 20, 0, 100 * FILL(some, 0) / every)");
+  const countOf = (name: string) => ({ Metric: { MetricName: name }, Period: 300, Stat: "Sum" });
+  expect([some, every]).toMatchObject([
+    { Id: "some", MetricStat: countOf("MailDoorRefusals") },
+    { Id: "every", MetricStat: countOf("MailDoorRequests") },
+  ]);
+  const { AlarmRule } = composites.find(({ AlarmName }) => AlarmName === "hosted-mail-blue.MailDoorsFailing") ?? {};
+  expect(JSON.stringify(AlarmRule)).toContain("MailKeyRefused");
+  const withoutMail = synthesize([spec("me.get")], { stage: "blue" }, undefined, workers);
+  expect(JSON.stringify(withoutMail.findResources("AWS::CloudWatch::Alarm"))).not.toContain("MailKeyRefused");
 });
 
 /** An alarm of an SLO: its properties, its expression, and the metrics with their windows in seconds. */
@@ -291,7 +313,7 @@ type Alarm = { Metrics?: { MetricStat?: unknown }[] };
 const billedOf = ({ Metrics }: Alarm): number =>
   Metrics === undefined ? 1 : Metrics.filter(({ MetricStat }) => MetricStat !== undefined).length;
 
-test("the metrics in alarms and the product's own metrics are together fewer than 105, and docs/deploy.md has their cost", () => {
+test("the metrics in alarms and the product's own metrics are together fewer than 110, and docs/deploy.md has their cost", () => {
   const propertiesOf = (type: string) => Object.values(product.findResources(type)).map((one) => one["Properties"]);
   const watched = propertiesOf("AWS::CloudWatch::Alarm").reduce((all, alarm: Alarm) => all + billedOf(alarm), 0);
   const own = new Set(
@@ -301,7 +323,7 @@ test("the metrics in alarms and the product's own metrics are together fewer tha
       return `${to.MetricNamespace} ${to.MetricName}`;
     }),
   ).size;
-  expect(watched + own).toBeLessThan(105);
+  expect(watched + own).toBeLessThan(110);
   const page = readFileSync(resolve(import.meta.dirname, "../../../../docs/deploy.md"), "utf8");
   const row = page.split("\n").find((line) => line.includes("metrics in alarms"));
   const composite = Object.keys(product.findResources("AWS::CloudWatch::CompositeAlarm")).length;

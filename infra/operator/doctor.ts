@@ -164,6 +164,31 @@ function mailChecks({ publicUrl, smtpSecretName, mailFrom, mailZone }: Config): 
   ];
 }
 
+/** Checks that the target of a severity has confirmed its subscription. Before that, SNS sends it no alarm. */
+const alarmCheck = (config: Config, severity: "Page" | "Ticket", target: string | undefined): Check[] =>
+  target === undefined
+    ? []
+    : [
+        {
+          name: `alarms: ${severity.toLowerCase()}`,
+          remedy: "Confirm the subscription. SNS deletes it after two days: then subscribe the target again by hand.",
+          run: async (abortSignal) => {
+            const { SNSClient, paginateListSubscriptions } = await import("@aws-sdk/client-sns");
+            const topic = `:${stackOf(config)}-${severity}Topic`;
+            const found: (string | undefined)[] = [];
+            for await (const page of paginateListSubscriptions({ client: new SNSClient(once) }, {}, { abortSignal })) {
+              const ours = page.Subscriptions?.filter(
+                (one) => one.Endpoint === target && one.TopicArn?.includes(topic),
+              );
+              found.push(...(ours ?? []).map(({ SubscriptionArn }) => SubscriptionArn));
+            }
+            if (found.length === 0) throw new Fault("missing", `${target} is not subscribed`);
+            if (!found.some((arn) => arn?.startsWith("arn:"))) throw new Fault("failed", `${target} has not confirmed`);
+            return target;
+          },
+        },
+      ];
+
 const route53Checks = ({ registrar, dns, delegationSetId }: Config): Check[] => [
   ...(registrar === "route53"
     ? [
@@ -280,6 +305,8 @@ function examine(config: Config, { fetch: get = fetch, timeoutMs = 8_000 }: Doct
     ...secretCheck("SMTP", config.smtpSecretName),
     ...secretCheck("edge", config.edge?.secretName),
     ...mailChecks(config),
+    ...alarmCheck(config, "Page", config.pageTarget ?? config.alarmEmail),
+    ...alarmCheck(config, "Ticket", config.ticketTarget ?? config.alarmEmail),
     ...route53Checks(config),
     ...webChecks(config, get),
   ];

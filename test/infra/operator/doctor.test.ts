@@ -13,6 +13,19 @@ afterEach(() => void vi.unstubAllEnvs());
 
 const xml = (body: string): Answer => ({ status: 200, headers: { "content-type": "application/xml" }, body });
 
+const pager = "https://events.pager.example/integration/hosted-mail";
+
+/** The answer of SNS: subscriptions with their topic, their endpoint, and "confirmed" or "pending". */
+const subscriptions = (...found: [topic: string, endpoint: string, state: "confirmed" | "pending"][]): Answer => {
+  const members = found.map(([topic, endpoint, state]) => {
+    const arn = `arn:aws:sns:eu-west-1:123456789012:hosted-mail-${topic}1A2B-3C4D`;
+    const own = state === "confirmed" ? `${arn}:5e6f` : "PendingConfirmation";
+    return `<member><TopicArn>${arn}</TopicArn><Endpoint>${endpoint}</Endpoint><SubscriptionArn>${own}</SubscriptionArn></member>`;
+  });
+  const result = `<ListSubscriptionsResult><Subscriptions>${members.join("")}</Subscriptions></ListSubscriptionsResult>`;
+  return xml(`<ListSubscriptionsResponse>${result}</ListSubscriptionsResponse>`);
+};
+
 /** The answers of the services if the stage `example` is healthy, by the operation or the start of the path. */
 const healthy: Record<string, Answer> = {
   ListTables: amzJson({ TableNames: ["hosted-mail-example-TableCD117FA1-1X2Y"] }),
@@ -21,6 +34,10 @@ const healthy: Record<string, Answer> = {
   DescribeEventBus: amzJson({ Name: "hosted-mail-example" }),
   DescribeSecret: amzJson({ Name: "secret" }),
   ListDomains: amzJson({ Domains: [] }),
+  ListSubscriptions: subscriptions(
+    ["example-PageTopic", pager, "confirmed"],
+    ["example-TicketTopic", "tickets@example.com", "confirmed"],
+  ),
   "/v2/email/account": amzJson({
     SendingEnabled: true,
     ProductionAccessEnabled: true,
@@ -41,6 +58,13 @@ const healthy: Record<string, Answer> = {
 
 const keys = { keys: [{ kty: "RSA" }] };
 
+/** The name of an operation in the AWS protocols that name it: JSON in a header, Query in the body. */
+const operationOf = ({ headers, body }: Recorded): string | undefined => {
+  const target = headers["x-amz-target"];
+  if (typeof target === "string") return target.split(".").at(-1);
+  return new URLSearchParams(body).get("Action") ?? undefined;
+};
+
 /**
  * Starts fake services of AWS on 127.0.0.1 and runs the doctor. `others` has answers in place of the healthy ones.
  * `web` has the JSON of answers by HTTPS, by their path: undefined for a 404. Returns the result of the doctor, its
@@ -48,9 +72,10 @@ const keys = { keys: [{ kty: "RSA" }] };
  */
 async function examined(others: Record<string, Answer | Fault> = {}, web: Record<string, unknown> = {}) {
   const { "/": root, ...paths } = healthy;
-  const keyOf = ({ headers, path }: Recorded): string => {
-    const target = headers["x-amz-target"];
-    if (typeof target === "string") return target.split(".").at(-1) ?? "";
+  const keyOf = (request: Recorded): string => {
+    const { path } = request;
+    const operation = operationOf(request);
+    if (operation !== undefined) return operation;
     return Object.keys(paths).find((start) => path.startsWith(start)) ?? "/";
   };
   let asked = "";
@@ -84,14 +109,10 @@ async function examined(others: Record<string, Answer | Fault> = {}, web: Record
 test("the doctor says ok for each service of a healthy stage, and changes nothing", async () => {
   const { code, out, recorded } = await examined();
   expect(out.split("\n").filter((line) => /^(?:missing|refused|failed)/.test(line))).toEqual([]);
-  expect(out).toContain("13 ok, 0 with a problem");
+  expect(out).toContain("15 ok, 0 with a problem");
   expect(code).toBe(0);
-  const operations = recorded.map(({ headers, method }) =>
-    String(headers["x-amz-target"] ?? method)
-      .split(".")
-      .at(-1),
-  );
-  expect(operations.filter((name) => !/^(?:Describe|List|GET|HEAD)/.test(name ?? ""))).toEqual([]);
+  const operations = recorded.map((request) => operationOf(request) ?? request.method);
+  expect(operations.filter((name) => !/^(?:Describe|List|GET|HEAD)/.test(name))).toEqual([]);
 });
 
 test("the doctor lists the features that are on, and the missing settings of the other features", async () => {
@@ -128,6 +149,23 @@ test.each([
     { "/v2/email/identities": amzRefusal({ status: 404, type: "NotFoundException" }) },
     "missing",
     "Verify the sender's domain",
+  ],
+  [
+    "alarms: page",
+    {
+      ListSubscriptions: subscriptions(
+        ["other-PageTopic", pager, "confirmed"],
+        ["example-PageTopic", pager, "pending"],
+      ),
+    },
+    "failed",
+    `${pager} has not confirmed. Confirm the subscription`,
+  ],
+  [
+    "alarms: ticket",
+    { ListSubscriptions: subscriptions(["example-TicketTopic", "former@example.com", "confirmed"]) },
+    "missing",
+    "tickets@example.com is not subscribed",
   ],
   ["dns", { "/2013-04-01/delegationset": "hang-up" }, "failed", "docs/deploy.md, step 5"],
   ["files bucket", { "/hosted-mail-example-filesbucket": { status: 403, body: "" } }, "refused", "credentials"],

@@ -87,12 +87,13 @@ export async function indexFeedback(table: Table, accountId: string): Promise<vo
   // Feedback that is submitted meanwhile comes after feedback that is not in the lists. So this loop also adds the new
   // feedback to the lists.
   do {
+    const placeOf = placeFinder(table);
     for (const { id, place_of_submitter } of await allFeedback(table, accountId))
-      if (place_of_submitter === undefined) await indexOne(table, accountId, id);
+      if (place_of_submitter === undefined) await indexOne(table, accountId, id, placeOf);
   } while (await newestUnlisted(table, accountId));
 }
 
-function indexOne(table: Table, account: string, id: string): Promise<void> {
+function indexOne(table: Table, account: string, id: string, placeOf: PlaceFinder): Promise<void> {
   return table.commit(async () => {
     const key = feedbackKey(account, id);
     const stored = await table.get(key, StoredFeedback);
@@ -101,9 +102,11 @@ function indexOne(table: Table, account: string, id: string): Promise<void> {
     const pointer = { account_id: account, id };
     const others = FeedbackStatus.options.filter((other) => other !== status);
     const [all, inStatus, ...removals] = await Promise.all([
-      placeIn(table, feedbackMatching({ account, submitter }), pointer),
-      placeIn(table, feedbackMatching({ account, submitter, status }), pointer),
-      ...others.map((other) => removalFrom(table, feedbackMatching({ account, submitter, status: other }), id)),
+      placeIn(table, feedbackMatching({ account, submitter }), pointer, placeOf),
+      placeIn(table, feedbackMatching({ account, submitter, status }), pointer, placeOf),
+      ...others.map((other) =>
+        removalFrom(table, feedbackMatching({ account, submitter, status: other }), id, placeOf),
+      ),
     ]);
     const set = { place_of_submitter: inStatus.place, version: version + 1 };
     return {
@@ -113,11 +116,27 @@ function indexOne(table: Table, account: string, id: string): Promise<void> {
   });
 }
 
-/** The ordinal of a feedback in a list of its submitter; undefined if the list does not have the feedback. */
-async function findPlace(table: Reader, list: List, id: string): Promise<number | undefined> {
+/** Finds the ordinal of a feedback in a list of its submitter; undefined if the list does not have the feedback. */
+type PlaceFinder = (list: List, id: string) => Promise<number | undefined>;
+
+/**
+ * A finder that reads each list once. Only `indexFeedback` changes the places of feedback without `place_of_submitter`,
+ * so for such feedback the first read stays right.
+ */
+function placeFinder(table: Reader): PlaceFinder {
+  const lists = new Map<string, Promise<Map<string, number>>>();
+  return async (list, id) => {
+    const places = lists.get(list.name) ?? placesIn(table, list);
+    lists.set(list.name, places);
+    return (await places).get(id);
+  };
+}
+
+/** The ordinals of the feedback in a list, by id. */
+async function placesIn(table: Reader, list: List): Promise<Map<string, number>> {
   const { partition, from, to } = rangeOfRows(list);
-  const row = (await table.between(partition, from, to)).find((one) => FeedbackPointer.parse(one).id === id);
-  return row && ordinalIn(row.SK);
+  const rows = await table.between(partition, from, to);
+  return new Map(rows.map((row) => [FeedbackPointer.parse(row).id, ordinalIn(row.SK)]));
 }
 
 /** The ordinal of a feedback in a list, and the writes that add the feedback to the list if the list lacks it. */
@@ -125,15 +144,16 @@ async function placeIn(
   table: Reader,
   list: List,
   pointer: z.output<typeof FeedbackPointer>,
+  placeOf: PlaceFinder,
 ): Promise<{ place: number; writes: Write[] }> {
-  const place = await findPlace(table, list, pointer.id);
+  const place = await placeOf(list, pointer.id);
   if (place !== undefined) return { place, writes: [] };
   const { state } = await readList(table, list);
   return { place: state.next, writes: appendRows(state, [pointer]) };
 }
 
 /** The writes that remove a feedback from a list; none if the list does not have the feedback. */
-async function removalFrom(table: Reader, list: List, id: string): Promise<Write[]> {
-  const place = await findPlace(table, list, id);
+async function removalFrom(table: Reader, list: List, id: string, placeOf: PlaceFinder): Promise<Write[]> {
+  const place = await placeOf(list, id);
   return place === undefined ? [] : removeRows((await readList(table, list, [place])).state, [place]);
 }

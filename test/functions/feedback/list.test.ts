@@ -120,6 +120,25 @@ test("feedback of earlier versions is shown to its submitter before and after it
   expect(await shown("?status=new&order=asc")).toEqual([three, four]);
 });
 
+test("the migration of feedback reads each list of a submitter once, however much feedback the submitter has", async () => {
+  const readsFor = async (count: number): Promise<number> => {
+    const account = await newAccount();
+    for (let made = 0; made < count; made++) await submitted(account, `Old ${made}`);
+    await forgetSubmitters(account);
+    const table = testTable();
+    let reads = 0;
+    const between: typeof table.between = (partition, from, to, options) => {
+      if (from.startsWith("LIST#feedback_by/")) reads += 1;
+      return table.between(partition, from, to, options);
+    };
+    await indexFeedback({ ...table, between }, account.id);
+    expect((await send(account, "GET")).body.total).toBe(count);
+    return reads;
+  };
+  expect(await readsFor(1)).toBeGreaterThan(0);
+  expect(await readsFor(6)).toBe(await readsFor(1));
+});
+
 test("feedback that an earlier version changed after a roll-back is in its submitter's lists once", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "dns.view" });

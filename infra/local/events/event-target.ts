@@ -124,10 +124,7 @@ export type EventTarget = Omit<Poller, "run"> & {
 export function startEventTarget(options: EventTargetOptions): EventTarget {
   const { queue, onError, atOnce = 32, perAccount = 8 } = options;
   const held = new Map<string, QueuedEvent>();
-  /**
-   * The ids that `add` has stored since the last check of the queue began. A check does not start these events: `add`
-   * starts them, and they may already be handled, although the check has found their files.
-   */
+  /** The ids that `add` has stored since the last check began. No check starts them, as they may already be handled. */
   const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({

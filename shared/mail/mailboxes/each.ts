@@ -83,17 +83,17 @@ async function* single(
   );
 }
 
-const sourcesAtOnce = 16;
-
 /**
  * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
- * mailboxes. Reads the first chunks of 16 domains at the same time. The mailboxes for which the principal has a direct
- * grant and no wider grant come last. Throws 422 `too_broad` if more than 100,000 domains would have to be searched.
+ * mailboxes. Reads the first chunks of `atOnce` domains at the same time. The mailboxes for which the principal has a
+ * direct grant and no wider grant come last. Throws 422 `too_broad` if more than 100,000 domains would have to be
+ * searched.
  */
 export async function* eachMailbox(
   accountId: string,
   { search, status, ...where }: MailboxFilter,
   exporter: Exporter,
+  atOnce = 16,
 ): AsyncGenerator<Mailbox[]> {
   async function* viewsIn(source: MailboxSource): AsyncGenerator<Mailbox[]> {
     for await (const mailboxes of source) {
@@ -104,7 +104,7 @@ export async function* eachMailbox(
       yield (await mailboxViews(exporter.table, accountId, mailboxes)).filter(isWanted);
     }
   }
-  for (const some of groups(sourcesAtOnce, await sourcesOf(accountId, where, exporter))) {
+  for (const some of groups(atOnce, await sourcesOf(accountId, where, exporter))) {
     const sources = some.map(viewsIn);
     const firsts = await Promise.all(sources.map((source) => source.next()));
     for (const [index, source] of sources.entries()) {

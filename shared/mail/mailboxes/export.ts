@@ -113,7 +113,8 @@ async function inlineCsvOf(
 
 /** Whether the caller may export at least one mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
-  for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
+  // The first domain with mailboxes is enough.
+  for await (const mailboxes of eachMailbox(accountId, place, context, 1)) if (mailboxes.length > 0) return true;
   return false;
 }
 

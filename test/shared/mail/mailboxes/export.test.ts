@@ -26,6 +26,7 @@ async function scene(domains: number, each: number) {
   const { name } = await home(account);
   const pattern: StoredDomain = await storedAs(account, name);
   let reads = 0;
+  let domainReads = 0;
   const whole = openMemoryTable(createMemoryStore());
   const table: Table = {
     ...whole,
@@ -35,6 +36,7 @@ async function scene(domains: number, each: number) {
     },
     between: (...range) => {
       reads += 1;
+      domainReads += /^LIST#domain\/.*\/mailboxes#ROW/.test(range[1]) ? 1 : 0;
       return whole.between(...range);
     },
   };
@@ -46,8 +48,8 @@ async function scene(domains: number, each: number) {
   const context = { table, commit, now, permissions, principal: { id: "somebody" } } as unknown as Context;
   const { id: workspaceId } = await addWorkspace(accountId, "Sales", context);
   const lists = [domainsOf(accountId), domainsIn(accountId, workspaceId)];
-  for (let index = 0; index < domains; index++) {
-    const id = idWithOrdinal(index);
+  const ids = Array.from({ length: domains }, (_, index) => idWithOrdinal(index));
+  for (const [index, id] of ids.entries()) {
     const domain = { ...pattern, id, account_id: accountId, workspace_id: workspaceId, workspace_ordinal: index };
     const row = { ...domain, name: `d${index}.com`, version: 1 };
     await table.commit(async () => {
@@ -86,7 +88,21 @@ async function scene(domains: number, each: number) {
     const chunks = await chunksFor({ table, permissions: { ...permissions, everything: false, grants } });
     return chunks.map(({ length }) => length);
   };
-  return { workspace_id: workspaceId, run, chunksOfGrants };
+  /** The reads of the mailboxes of domains, when a principal with a grant on each domain exports the workspace. */
+  const domainReadsOfGrants = async () => {
+    const grants = ids.map((id) => ({
+      id,
+      capability: "mailbox.export" as const,
+      scope: { type: "domain" as const, id },
+    }));
+    domainReads = 0;
+    const holder = { ...context, permissions: { ...permissions, everything: false, grants } };
+    expect(await exportMailboxes(accountId, { workspace_id: workspaceId }, holder)).toMatchObject({
+      row_count: domains,
+    });
+    return domainReads;
+  };
+  return { workspace_id: workspaceId, run, chunksOfGrants, domainReadsOfGrants };
 }
 
 test("an export needs few reads for domains without mailboxes", async () => {
@@ -106,4 +122,9 @@ test("an export of a workspace is left to the worker if more than 100 of its dom
 test("the mailboxes of a caller with a grant on each mailbox are read 250 at a time", async () => {
   const { chunksOfGrants } = await scene(260, 1);
   expect(await chunksOfGrants()).toEqual([250, 10]);
+});
+
+test("an export reads one domain twice at most, to find out whether its caller may export anything", async () => {
+  const { domainReadsOfGrants } = await scene(20, 1);
+  expect(await domainReadsOfGrants()).toBe(21);
 });

@@ -95,7 +95,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "Whether the arguments are valid, and the caller may make this call. The run can still refuse the call for another reason, such as a taken name or, for some functions, a missing resource. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
+      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({

@@ -16,6 +16,7 @@ import type { Reader, Table } from "../table/table.ts";
 import { accountIn, authorize, isMember, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, requireFutureEnds, type ParsedInput, type RawInput } from "./input.ts";
+import { planOnly, RehearsalOver } from "./plan-only.ts";
 import type { Context, LocatedResource, Route } from "./route.ts";
 
 /**
@@ -130,69 +131,55 @@ export function requireHonoured(etag: TagSchemas | undefined, { headers }: Pick<
 }
 
 /**
- * A call that is allowed but not made. `preview` has the effect that the call would have; undefined if the route has no
- * preview.
+ * A call that is authorized but not made. `refusal` is the error that the route itself would give now. `preview` has
+ * the effect that the call would have; undefined if the route has no preview.
  */
-export type RehearsedCall = Authorized & { preview: unknown };
+export type RehearsedCall = Authorized & { refusal: Problem | InvalidInput | undefined; preview: unknown };
 
 /**
- * Decides whether a route may run for this caller and input, as `invoke` does. Writes and charges nothing. Throws 401,
- * 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are stopped, and the problem of
- * the route's condition (`requires`).
+ * Decides whether a route may run for this caller and input, as `invoke` does, and rehearses the route if this is safe.
+ * Writes and charges nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while
+ * changes are stopped, and the problem of the route's condition (`requires`).
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
   const principal = await invocation.authenticate();
   const { input, table, ...authorized } = await decide(route, raw, principal, invocation);
-  const { permissions } = authorized;
+  const { permissions, found } = authorized;
   await requireCondition(route, input, table, invocation.now());
-  // A route that uses a service could have an effect outside the table, such as a call of a receiver.
-  const usesServices = (route.lambda?.uses ?? []).length > 0;
-  if (route.problems.includes("would_escalate") && !usesServices) {
-    await requireToGive(
-      route,
-      input,
-      { principal, claim: undefined, permissions, found: authorized.found, table },
-      invocation,
-    );
-  }
-  return { ...authorized, preview: await route.preview?.(input, { table, permissions }) };
+  const caller = { principal, claim: undefined, permissions, found, table };
+  const refusal = canRehearse(route) ? await rehearseRun(route, input, caller, invocation) : undefined;
+  return { ...authorized, refusal, preview: await route.preview?.(input, { table, permissions }) };
 }
 
-/** Ends a rehearsal at the first write of a route. */
-class RehearsalOver extends Error {}
-
-/** A table for a rehearsal: a transaction is planned and not made. */
-const planOnly = (table: Table): Table => ({
-  ...table,
-  attempt: async () => {
-    throw new RehearsalOver();
-  },
-  commit: async (plan) => {
-    await plan();
-    throw new RehearsalOver();
-  },
-});
+/**
+ * Whether a route can run up to its first write, at no greater cost than its run.
+ * - A route that uses a service could have an effect outside the table, such as a call of a receiver.
+ * - A rehearsal is charged in the default class. In another class it would go around the limit, which protects secrets
+ *   from guessing, and other services and the table from load. But what a caller may give must always be compared.
+ */
+const canRehearse = ({ lambda, limit, problems }: Route): boolean =>
+  lambda.uses.length === 0 && (limit === "default" || problems.includes("would_escalate"));
 
 /**
- * Runs a route up to its first write, because only the route itself compares what the caller gives with what the caller
- * holds. The route must not use any service. Throws 403 `would_escalate` if the caller may not give this, and the other
- * 403 and 404 of the route. Ignores conflicts, limits and invalid input: only a run of the program checks them.
+ * Runs a route up to its first write, and returns the refusal of the route; undefined if the route comes to a write, or
+ * cannot say now (429, 503).
  */
-async function requireToGive(
+async function rehearseRun(
   route: Route,
   input: ParsedInput,
   caller: Caller,
   invocation: InvocationContext,
-): Promise<void> {
+): Promise<RehearsedCall["refusal"]> {
   const context = contextOf(route, input, { ...caller, table: planOnly(caller.table) }, invocation);
   try {
     await route.run({ ...input, found: caller.found?.thing }, { ...context, chargeClass: async () => undefined });
   } catch (error) {
-    const isConflict =
-      isRefusal(error) && !(error instanceof Problem && (error.status === 403 || error.status === 404));
-    if (!(error instanceof RehearsalOver || isConflict)) throw error;
+    const isPassing = error instanceof Problem && (error.status === 429 || error.status === 503);
+    if (isRefusal(error) && !isPassing) return error;
+    if (!(error instanceof RehearsalOver || isPassing)) throw error;
   }
+  return undefined;
 }
 
 /**

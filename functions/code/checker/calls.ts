@@ -39,7 +39,7 @@ function outputType(fn: CodeFunction): StaticType {
 
 /**
  * The type of a call's result, and the call's score in units: `units` for a run, `dryUnits` for a dry run. A dry run
- * only authorizes a write.
+ * does not make a write.
  */
 type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 

@@ -380,7 +380,7 @@ export type Checked = {
   diagnostics: Diagnostic[];
   /** The complexity score. 0 if the program has a mistake, unless the only mistake is that the score is too high. */
   score: number;
-  /** The score of a dry run of the program. A dry run only authorizes writes. 0 if the program has a mistake. */
+  /** The score of a dry run of the program. A dry run makes no writes. 0 if the program has a mistake. */
   dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;

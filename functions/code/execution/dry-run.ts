@@ -139,17 +139,17 @@ class Rehearsal {
     const { value, unknown } = describeUnknowns(values);
     const shown = { arguments: this.#room.take(value) };
     if (unknown.length > 0) return { ...shown, unknown, allowed: null };
+    const refusedBy = (error: Refusal, mayChange: boolean): Pick<PlannedWrite, "allowed" | "error"> => {
+      const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
+      return { allowed: mayChange ? null : false, error: { code, message } };
+    };
     try {
-      return {
-        ...shown,
-        ...labelAndPreview(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
-        allowed: true,
-      };
+      const { refusal, ...rehearsed } = await rehearse(fn.route, inputOf(fn, args), this.#context);
+      const outcome = refusal === undefined ? { allowed: true } : refusedBy(refusal, isAfterWrite);
+      return { ...shown, ...labelAndPreview(fn.route, rehearsed), ...outcome };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
-      const mayChange = isAfterWrite && dependsOnWrites(error);
-      return { ...shown, allowed: mayChange ? null : false, error: { code, message } };
+      return { ...shown, ...refusedBy(error, isAfterWrite && dependsOnWrites(error)) };
     }
   }
 }
@@ -160,7 +160,7 @@ class Rehearsal {
  */
 function labelAndPreview(
   { capability }: Route,
-  { found, permissions, preview }: RehearsedCall,
+  { found, permissions, preview }: Omit<RehearsedCall, "refusal">,
 ): Pick<PlannedWrite, "label" | "preview"> {
   const isSeen = capability !== null && found && covers(permissions, viewCapability(capability), found.scopes);
   return {
@@ -181,13 +181,11 @@ const isRefusal = (error: unknown): error is Refusal =>
   (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
 
 /**
- * Whether an earlier write of the program can remove the reason of a refusal. The write may create the missing resource,
- * or change what the call gives, such as the permissions of a group.
+ * Whether an earlier write of the program can remove the reason why a call is not authorized: the write may create the
+ * missing resource.
  */
 const dependsOnWrites = (error: Refusal): boolean =>
-  error instanceof Problem
-    ? error.code === "not_found" || error.code === "would_escalate"
-    : error.errors.every(({ type }) => type === "not_found");
+  error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
 
 /** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;

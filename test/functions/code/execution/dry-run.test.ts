@@ -10,6 +10,7 @@ import { codeContext, runFor } from "../../../support/code-context.ts";
 import { active } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { exampleOf } from "../../../support/examples.ts";
+import { home, stocked } from "../../../support/mailboxes.ts";
 import { grant, newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
 
 const dry = { dryRun: true };
@@ -248,6 +249,49 @@ test("`allowed` is false for a write that would give more than the caller holds,
     [{ allowed: false, error: { code: "would_escalate" } }],
     [{ allowed: null, error: { code: "would_escalate" } }],
   ]);
+});
+
+test("a dry run reports the error that the run of a write would report, such as a taken name or a missing workspace", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const { name: domain, workspace_id } = await home(account);
+  await stocked(account, domain, ["ann", "ben"]);
+  await runFor(owner, `workspaces.add(account_id="${id}", name="Taken")\ntags.add(account_id="${id}", name="Taken")`);
+  const call = (fn: string, rest: string) => `${fn}(account_id="${id}", ${rest})`;
+  const writes = [
+    call("workspaces.add", 'name="Taken"'),
+    call("tags.add", 'name="Taken"'),
+    call("workspaces.delete", `workspace_id="${workspace_id}"`),
+    call("domains.move", `domain="${domain}", workspace_id="${randomUUID()}"`),
+    call("auth.roles.create", 'key="viewer", name="V", capability_keys=["mailbox.view"]'),
+    call("mailboxes.aliases.create", `mailbox="ann@${domain}", alias="ben"`),
+    call("auth.roles.delete", 'role="viewer"'),
+  ];
+  const before = await storedOf(account);
+  for (const write of writes) {
+    const [first, second] = plannedIn(await runFor(owner, `${write}\n${write}`, dry)) ?? [];
+    expect(await storedOf(account)).toEqual(before);
+    const { error } = await runFor(owner, write);
+    expect(first).toMatchObject([{ allowed: false, error: { code: error?.code } }]);
+    expect(error?.message).toContain(first?.[0]?.error?.message);
+    // The first write could remove the reason.
+    expect(second).toMatchObject([{ allowed: null, error: { code: error?.code } }]);
+  }
+});
+
+test("a dry run does not rehearse a function that uses another system or has a rate limit of its own", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const { name: domain } = await home(account);
+  await stocked(account, domain, ["ann"]);
+  const writes = [
+    `mailboxes.add(account_id="${id}", domain="${domain}", local_part="ann", first_name="A", last_name="B")`,
+    `forwarding.add(account_id="${id}", mailbox="ann@${domain}", target_email="ann@${domain}")`,
+  ];
+  for (const write of writes) {
+    expect((await runFor(owner, write)).status).toBe("failed");
+    expect(plannedIn(await runFor(owner, write, dry))).toMatchObject([[{ allowed: true }]]);
+  }
 });
 
 test("a missing resource can exist after an earlier write, so `allowed` is null; a caller gets labels only of visible resources", async () => {

@@ -1,10 +1,11 @@
+import { dayMs } from "../../core/time.ts";
 import type { RegistrarOperation } from "../../providers/registrar/registrar.ts";
 import { planWallet } from "../../wallet/wallet.ts";
 import { rotateWhenDue } from "../dkim/rotate.ts";
 import { isRenewing, type Renewing, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { registrationOf } from "../registration-state.ts";
-import { advanceChecks, checkRegistration } from "../setup/check.ts";
+import { advanceChecks, checkRegistration, isLost } from "../setup/check.ts";
 import { isRenewalDue, noticeDue } from "../setup/expiry.ts";
 import { advanceRequest, operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";
@@ -30,9 +31,29 @@ const renewing: RequestKind<Renewing> = {
   concludeDeparted: (domain, operation, work) => conclude(domain, { operation }, work),
 };
 
-/** Advances the renewal of a domain by all steps that are possible now. The other steps stay due. */
-export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<void> =>
-  advanceRequest(renewing, domain, work);
+/** How long a renewal runs before the domain's regular work goes on beside it, in milliseconds. */
+const patienceMs = dayMs;
+
+/**
+ * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs for
+ * longer than a day, also does the domain's regular work, so that the account learns when the registration ends.
+ */
+export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
+  await advanceRequest(renewing, domain, work);
+  if (work.now().getTime() - Date.parse(domain.renewal.started_at) < patienceMs) return;
+  const current = await domainById(work.table, domain.account_id, domain.id);
+  if (isRenewing(current) && !(await endLost(current, work))) await advanceLife(current, work);
+}
+
+/**
+ * Ends a renewal without an outcome if the redemption of the name is over, and the registrar does not show the name.
+ * Returns whether the renewal ended.
+ */
+async function endLost(domain: Renewing, work: DomainWork): Promise<boolean> {
+  if (!domain.registration || !isLost(domain.registration, work.now())) return false;
+  if (await work.registrar.registration(domain.name)) return false;
+  return (await conclude(domain, { failed: "The registration has ended." }, work)) !== undefined;
+}
 
 /**
  * The end of a renewal. A conclusion that has only an operation is also a success: the name was renewed, but has moved
@@ -95,16 +116,17 @@ const outOfRedemption = ({ status }: StoredDomain): Partial<StoredDomain> =>
 /**
  * Does the regular work of a domain, in this order:
  * - checks the registration;
- * - renews the registration, or sends a notice that it ends;
+ * - renews the registration unless a renewal runs, or sends a notice that it ends;
  * - checks the proof of the name and the mail records;
  * - begins to rotate the DKIM key.
  */
 export async function advanceLife(domain: StoredDomain, work: DomainWork): Promise<void> {
   const checked = await checkRegistration(domain, work);
   if (!checked) return;
-  const renewed = isRenewalDue(checked, work.now()) ? await renewAutomatically(checked, work) : checked;
+  const begins = !isRenewing(checked) && isRenewalDue(checked, work.now());
+  const renewed = begins ? await renewAutomatically(checked, work) : checked;
   if (!renewed) return;
-  if (isRenewing(renewed)) return advanceRenewal(renewed, work);
+  if (begins && isRenewing(renewed)) return advanceRequest(renewing, renewed, work);
   const noticed = await sendNotice(renewed, work);
   if (!noticed) return;
   await advanceChecks(noticed, work);

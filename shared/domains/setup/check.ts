@@ -128,7 +128,7 @@ function statusAfter(
 }
 
 /** Whether a name that the registrar does not show is past its redemption. Then the name cannot be renewed. */
-const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
+export const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
   expires_at !== null &&
   (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
 
@@ -167,7 +167,7 @@ async function bringUpToDate(
   };
   const areElsewhere = dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers);
   const areRefused = areElsewhere && (await isRefused(() => registrar.setNameservers(name, nameservers)));
-  // The product renews names itself, with the customer's money.
+  // The registrar must not renew the name, because the product renews it itself with the customer's money.
   if (found.autoRenew) await isRefused(() => registrar.stopAutoRenew(name));
   if (registration) await isRefused(() => correctProtection(found, registration, name, registrar));
   return areRefused;
@@ -225,6 +225,10 @@ async function firmWrites({ id, name }: StoredDomain, firm: boolean, table: Read
   return [{ update: holderKey(name), set: { firm }, if: { domain_id: id } }];
 }
 
+/**
+ * Checks the proof of a domain that waits for it. Activates the domain if the name is proved and the nameservers can
+ * hold its zone. Otherwise stores that the domain still waits.
+ */
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
   const proof = await proofState(work.resolver, domain);
   if (proof.verified !== true) return recordWaiting(domain, proof, work);
@@ -248,9 +252,10 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "connected" && verified_at !== null;
 
 /**
- * Stores that the proof was not seen. A domain that was proved before, and waits for example since a change of its DNS
- * mode, still holds its name. In both modes, the TXT record of the name makes this hold firm. After
- * `failuresUntilLoosened` checks without any proof, the hold is not firm any more.
+ * Stores that a check did not see the proof that a domain waits for. A domain that was proved before still holds its
+ * name, for example if it waits since a change of its DNS mode (`hasHold`). The TXT record proves this hold even if the
+ * domain is hosted, and makes the hold firm. After `failuresUntilLoosened` checks that saw no TXT record and no other
+ * proof, the hold is not firm any more.
  */
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
   if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
@@ -316,8 +321,8 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
 
 /**
  * Returns a text that says why the nameservers cannot hold the zone of a hosted domain. Undefined if the nameservers
- * hold the zone, or can hold it. Also stores the `subzoneWrites` of the zone, because earlier versions of the product
- * did not store them.
+ * hold the zone, or can hold it. Also notes an existing zone under the names above it (`subzoneWrites`), because
+ * earlier versions of the product did not note it.
  */
 async function missingZone({ account_id, id, name }: StoredDomain, { table }: DomainWork): Promise<string | undefined> {
   const zone = await getZone(table, account_id, id);
@@ -327,8 +332,8 @@ async function missingZone({ account_id, id, name }: StoredDomain, { table }: Do
 }
 
 /**
- * Corrects the SPF record of a hosted domain if the check found another SPF record in the DNS, and our records have it
- * too. Earlier versions of the product stored our own include twice if `spf_includes` named it.
+ * Corrects the SPF record of a hosted domain if neither the DNS nor our stored records have the expected SPF record.
+ * Earlier versions of the product stored our own include twice if `spf_includes` named it.
  */
 async function correctSpf({ account_id, id }: StoredDomain, mail: readonly Check[], work: DomainWork): Promise<void> {
   const { observed, expected } = mail.find(({ name }) => name === "spf") ?? {};
@@ -388,10 +393,10 @@ async function recordFailure(
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const verb = readyEvent(domain, seen);
-  const storeQuietly = async () => void (await storeResult(domain, found, { verb, firm }, work));
-  if (!wasDegraded && failures < failuresUntilDegraded) return storeQuietly();
+  const storeWithStatus = async () => void (await storeResult(domain, found, { verb, firm }, work));
+  if (!wasDegraded && failures < failuresUntilDegraded) return storeWithStatus();
   const broken_records = BrokenRecord.options.filter((name) => failed.some((check) => check.name === name));
-  if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeQuietly();
+  if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeWithStatus();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
   const degraded = { ...found, status: "degraded", status_reason, broken_records } as const;

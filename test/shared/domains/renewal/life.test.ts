@@ -58,6 +58,23 @@ describe("automatic renewal:", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
+  test("a renewal without an outcome stops no notice and no end of the registration, and its money is free after the redemption", async () => {
+    const { account, name } = await ownedName("renewal-silent-");
+    await advance(account, name);
+    const end = await endOf(account, name);
+    await onDay(account, name, end, -30);
+    expect(await wallet(account)).toEqual({ posted: 10_000, available: 8_600 });
+    for (const days of [-29.99, -28, -7, -1, 0, 29]) await onDay(account, name, end, days);
+    const days = (await happened(account)).filter((type) => type === "domain.expiring");
+    expect(days).toHaveLength(5);
+    const expired = await onDay(account, name, end, 31);
+    expect(expired).toMatchObject({ status: "expired", renewal: { stage: "asked" } });
+    expect(Date.parse(expired?.due_at ?? "") - daysFrom(end, 31).getTime()).toBeLessThanOrEqual(3_600_000);
+    for (const late of [61, 61.1]) await onDay(account, name, end, late);
+    expect((await told(account)).slice(-2)).toEqual(["domain.renewal_failed", "domain.released"]);
+    expect(await wallet(account)).toEqual({ posted: 10_000, available: 10_000 });
+  });
+
   test("with the setting off, a name is due 30, 7, 1 and 0 days before its end, 7, 1 and 0 days before the end of its grace, and at the end of its redemption", async () => {
     const { account, name, end } = await leftAlone();
     for (const days of [-30, -7, -1, 0, 23, 29, 30]) {

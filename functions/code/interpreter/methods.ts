@@ -76,7 +76,7 @@ export const methodTable: readonly Builtin[] = [
     isMethod: true,
     parameters: [receiver, { ...text("characters"), optional: true }],
     check: stringType,
-    evaluate: ([text, cut = ""], { budget, at }) => strip(String(text), String(cut), budget, at),
+    evaluate: ([text, cut], { budget, at }) => strip(String(text), cut as string | undefined, budget, at),
   },
   {
     name: "split",

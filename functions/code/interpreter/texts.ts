@@ -45,11 +45,11 @@ export function findText(text: string, part: string, budget: StepBudget, at: Pos
   return index < 0 ? index : lengthOf(text.slice(0, index), budget, at);
 }
 
-/** Removes the characters of `cut` from both ends of a text. If `cut` is empty, removes Unicode's White_Space. */
-export function strip(text: string, cut: string, budget: StepBudget, at: Position): string {
-  useSteps(budget, cut.length >> 2, at);
+/** Removes the characters of `cut` from both ends of a text. Without `cut`, removes Unicode's White_Space. */
+export function strip(text: string, cut: string | undefined, budget: StepBudget, at: Position): string {
+  useSteps(budget, (cut?.length ?? 0) >> 2, at);
   const set = new Set(cut);
-  const isKept = (char: string): boolean => (cut === "" ? !space.test(char) : !set.has(char));
+  const isKept = (char: string): boolean => (cut === undefined ? !space.test(char) : !set.has(char));
   const characters = charactersOf(text, budget, at);
   const first = characters.findIndex(isKept);
   return first < 0 ? "" : characters.slice(first, characters.findLastIndex(isKept) + 1).join("");

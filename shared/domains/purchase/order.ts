@@ -327,9 +327,13 @@ async function waitingWrite(
 }
 
 const noPrice = (): Problem =>
-  new Problem("upstream_unavailable", "The registrar does not answer, so nothing was purchased. Try again.", {
-    retry_after: 5,
-  });
+  new Problem(
+    "upstream_unavailable",
+    "The registry answers for none of these names, so nothing was ordered. Try again.",
+    {
+      retry_after: 5,
+    },
+  );
 
 const tooMuch = (total: number): Problem =>
   new Problem("quote_changed", `The names cost ${money(total)} ${registrarCurrency}, which is more than agreed.`, {

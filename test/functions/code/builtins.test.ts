@@ -111,6 +111,7 @@ describe("an expression with builtins and methods has this value:", () => {
     ["['hello WORLD of él-2nd'.title(), ''.title()]", ["Hello World Of Él-2Nd", ""]],
     ["['中a b'.title(), 'ªb'.title()]", ["中A B", "ªB"]],
     ["[' a b\\n'.strip(), 'xxaxbyx'.strip('xy'), '\\u00a0\\U0001f600\\u2003'.strip()]", ["a b", "axb", "\u{1f600}"]],
+    ["' a '.strip('')", " a "],
     ["[' a  b '.split(), 'a,b,'.split(','), ''.split(), ''.split(',')]", [["a", "b"], ["a", "b", ""], [], [""]]],
     ["[', '.join(['a', 'b']), ''.join([]), '-'.join({'a': 1, 'b': 2})]", ["a, b", "", "a-b"]],
     ["['aXbX'.replace('X', ''), 'aaa'.replace('aa', 'b')]", ["ab", "ba"]],

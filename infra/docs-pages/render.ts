@@ -168,8 +168,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       codespan: ({ text }) => (around > 0 ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
         const target = linkTarget(href, file);
-        // If the link's text is the name of a file, the title of the page replaces the text. The name means nothing to
-        // a reader of the site.
+        // The title of the page replaces the name of a file, because the name means nothing to a reader of the site.
         const title = /^`.*\.md`$/.test(text) ? target?.title : undefined;
         const html = title === undefined ? withoutLinks(() => this.parser.parseInline(tokens)) : escapeHtml(title);
         return target ? `<a href="${escapeHtml(target.address)}">${html}</a>` : html;

@@ -6,7 +6,10 @@ import { DomainName, isSpecialUse, readName } from "./name.ts";
 // Import this only where new names are added or sold: loading the list of public suffixes takes some 20 ms of a cold
 // start.
 
-/** The longest name of a domain, in bytes. The name of its DKIM record is the longest name below it. */
+/**
+ * The longest name that a domain can have, in bytes. The name of its DKIM record is longer than the names of its other
+ * system records, and must not be longer than the DNS allows.
+ */
 const longestDomain = longestName - "hm1._domainkey.".length;
 
 /** The reason why a canonical name cannot be a customer's domain; undefined when it can. */

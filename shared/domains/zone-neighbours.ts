@@ -31,8 +31,8 @@ const mostSubdomains = 100;
 type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
 
 /**
- * The largest number of names above a domain under which its zone is noted. These notes share a transaction with other
- * writes.
+ * The largest number of names above a domain under which its zone is noted. Each note is a write. A transaction can
+ * have 100 writes, and the notes share it with other writes.
  */
 const mostParents = 20;
 
@@ -86,7 +86,10 @@ async function neighbourOf(table: Reader, name: string): Promise<Noted | undefin
   return zone && owner && { account_id: owner.account_id, id: owner.domain_id, name: zone.name };
 }
 
-/** The reason for people. `other` is the name that has a zone, if the reader may know it. */
+/**
+ * The reason why the nameservers cannot hold a zone of `name`, as a text for people. `other` is the name above or below
+ * it that has a zone, if the reader may know this name.
+ */
 const inTheWay = (name: string, other = "a name above or below it"): string =>
   `Our nameservers hold the DNS of ${other}. They cannot hold a zone of ${name} as well, because one of these names is below the other. Use dns_mode external for the longer name, and publish its records in the DNS of the shorter name.`;
 

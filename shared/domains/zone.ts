@@ -138,11 +138,12 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...(changed === "all" ? [] : changed.map(rrsetName))])];
   const isAll = changed === "all" || names.length > dirtyLimit || names.includes(allRrsets);
-  // `*` replaces the names in `dirty`, so `held` takes the names. The provider may already have these RRsets, because
-  // its answer to a change may have been lost.
+  // `*` replaces the names in `dirty`, so these names are added to `held`. The provider may already have their RRsets,
+  // because its answer to a change may have been lost. A sync of `*` removes only RRsets that `held` names.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
-  // A zone that was not wanted may have lost its queue entry.
+  // The worker deletes the queue entry of a zone that is not wanted, and leaves `due_at` as it is. So a zone that
+  // becomes wanted gets a new entry.
   const isDue = wanted && (zone.due_at === null || !zone.wanted);
   const dueAt = isDue ? new Date(now.getTime() + requestGraceMs).toISOString() : zone.due_at;
   return [
@@ -156,7 +157,8 @@ export function noteChanges(
         wanted,
         due_at: dueAt,
       },
-      // A sync may have cleared the due time meanwhile, with its queue entry. That does not raise the revision.
+      // A sync may meanwhile have cleared `due_at` and deleted the queue entry, without raising the revision. So the
+      // condition compares `due_at` too.
       if: { revision: zone.revision, wanted: zone.wanted, ...(zone.due_at === null ? {} : { due_at: zone.due_at }) },
     },
     ...(isDue ? moveDue(zoneQueue, place, zone.due_at, dueAt) : []),

@@ -28,6 +28,7 @@ export async function getFeedback(table: Reader, id: string): Promise<Feedback> 
   return feedbackView(await currentFeedback(table, pointer.account_id, id));
 }
 
+/** The account and the submitter of feedback, and whether the submitter's lists have the feedback. */
 const listedOf = ({ account_id, created_by_user_id, place_of_submitter }: StoredFeedback) => ({
   account: account_id,
   submitter: created_by_user_id,

@@ -84,8 +84,8 @@ export async function listOwnFeedback(
  * `place_of_submitter`, but the lists still have it.
  */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
-  // Feedback that is submitted meanwhile comes after feedback that is not in the lists. So this loop also adds the new
-  // feedback to the lists.
+  // Feedback that is submitted meanwhile is not added to the lists by its submission, because the feedback before it
+  // may not be in the lists yet. So this loop runs until the lists have the newest feedback.
   do {
     const placeOf = placeFinder(table);
     for (const { id, place_of_submitter } of await allFeedback(table, accountId))

@@ -24,6 +24,7 @@ function fullName({ first_name, last_name }: Principal): string | null {
   return name === "" ? null : name;
 }
 
+/** The lists that get new feedback in any status: of the account, of all accounts, and of the submitter. */
 const listsOf = (account: string, submitter: string): FeedbackFilter[] => [{ account }, {}, { account, submitter }];
 
 /** The items that `submitFeedback` reads. */

@@ -70,8 +70,10 @@ export type NewEnd = { before: Assignment; expires_at: string | undefined };
 
 /**
  * Plans new assignments for one subject, and other ends of capabilities and roles that the subject holds (`ends`), in
- * one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the
- * account does not have, and 409 `limit_reached` as `planHolders` and `planOwnerAdded` do.
+ * one transaction. Stores `profile`, if the subject is a user. Throws:
+ * - 404 for a group or service account that the account does not have;
+ * - 409 `limit_reached` if the subject would have too many grants, if the groups of the account would not fit into one
+ *   item, or if the account would have too many owners.
  */
 export async function planAssignments(
   table: Reader,
@@ -161,15 +163,15 @@ function withEnd({ before: { expires_at: _, ...lasting }, expires_at }: NewEnd):
 }
 
 /**
- * The writes to the row and the task of an assignment that gets another end. The transaction fails if the end has
- * changed since it was read.
+ * The writes to the row and the task of an assignment that gets another end. The transaction fails if the assignment is
+ * gone, or if it had an end and this end has changed since it was read.
  */
 const endWrites = (accountId: string, before: Assignment, after: Assignment): Write[] => [
   { put: { ...assignmentKey(accountId, "ASSIGNMENT", after.id), ...after }, if: sameEnd(before) },
   ...dueWrites(accountId, after),
 ];
 
-/** The condition that an assignment exists, and still has its end, if it has one. */
+/** The condition that an assignment exists. If it had an end when it was read, it must still have the same end. */
 const sameEnd = ({ expires_at }: Assignment): "present" | { expires_at: string } =>
   expires_at === undefined ? "present" : { expires_at };
 
@@ -394,8 +396,8 @@ const credential = ["workspace", "domain", "credential"] as const;
 const forwarding = ["workspace", "domain", "mailbox", "forwarding"] as const;
 
 /**
- * The types of resources on which each capability can be given by itself. A capability that is not listed can be given
- * by itself on the whole account only.
+ * The types of resources on which each capability can be given alone, without a role. A capability that is not listed
+ * can be given alone only on the whole account.
  */
 export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = {
   "workspace.view": workspace,

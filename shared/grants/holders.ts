@@ -49,8 +49,9 @@ export async function readHeld(table: Reader, accountId: string, subject: Subjec
 }
 
 /**
- * The items that `planHolders` reads for a subject; the record of the subject is listed `times` times. With `leaves`,
- * the items include a block of the user's list of accounts, which is read if the user loses the last permission.
+ * The items that `planHolders` reads for a subject. The record of the subject is listed `times` times, because one
+ * listed key serves one read. With `leaves`, the items include a block of the user's list of accounts, which is read if
+ * the user loses the last permission.
  */
 export function aheadOfHolder(
   accountId: string,
@@ -283,7 +284,8 @@ export async function readOwners(table: Reader, accountId: string): Promise<stri
 
 /**
  * The items that are probably read for an account's owners: their ids, and the access records of the first `most`
- * owners. The records are listed twice, because authorization reads the record of the caller too.
+ * owners. The records are listed twice: if the caller is one of these owners, authorization reads the caller's record
+ * too.
  */
 export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[] {
   const { user_ids = [] } = Owners.safeParse(seen.recall(ownersKey(accountId))).data ?? {};
@@ -301,7 +303,7 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
   if (userIds.length > ownerLimit)
     throw new Problem(
       "limit_reached",
-      `An account can have ${ownerLimit} owners without an end at most. Revoke an ownership first.`,
+      `An account can have at most ${ownerLimit} owners whose ownership does not end. Revoke an ownership first.`,
     );
   return {
     put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },

@@ -32,8 +32,8 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * - 403 `forbidden` without the route's capability;
  * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
  *   `whileSuspended`;
- * - 403 `account_suspended` on a public route or without an account in the input, if the resource's account is suspended
- *   or closed, and the lookup has a message for this (`stopped`);
+ * - 403 `account_suspended` if the resource's account is suspended or closed. This holds only for a public route or an
+ *   input without an account, and only if the lookup has a message for this (`stopped`);
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -135,8 +135,9 @@ export const isNarrowed = ({ capability, scope }: Route, permissions: Permission
 
 /**
  * The error for a caller without the required permission.
- * - 403 `forbidden` if the caller may see the resource, or has a grant that is narrower than `subject.within`. The error
- *   names the capability. If `scopes` is undefined, the resource is the account itself, which every member may see.
+ * - 403 `forbidden` if the caller may see the resource, or has a grant that is narrower than `subject.within`. The
+ *   error names the capability. If `scopes` is undefined, the resource is the account itself, which every member may
+ *   see.
  * - The same 403 for a caller who holds neither the capability nor its view capability anywhere.
  * - `missing`, the error for a missing resource, for any other caller. So the caller cannot tell which resources exist
  *   outside of the caller's scopes.

@@ -59,9 +59,10 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
 
 /*
  * A request with an idempotency key first claims the key, so that only one of several requests with the key runs at a
- * time. The transaction that makes the changes also stores the answer, so that both happen or neither does. A call of
- * several transactions stores the answer in a later one. If the process dies before the answer is stored, the claim
- * expires. If the process dies after this, the next request finds the answer.
+ * time. The transaction that makes the changes also stores the answer, so that there are no changes without an answer.
+ * A call of several transactions stores the answer in the first transaction that is not `partial` (`ChangePlan`). If
+ * the process dies before the answer is stored, the claim expires. If the process dies after the answer is stored, the
+ * next request finds the answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
@@ -74,16 +75,24 @@ const recordKey = (principalId: string, route: string, key: string): Key => ({
 /** How long a claim lasts, in milliseconds: longer than the timeout of every Lambda of a route. */
 const leaseMs = 30_000;
 
-/** The members of a stored claim that a failed condition returns. */
+/**
+ * The members of a stored claim that the table returns if the condition of another claim fails. The table then returns
+ * strings and numbers only, and numbers as strings.
+ */
 const FoundClaim = z.object({
   /** The fingerprint of the parsed input. */
   fingerprint: z.string(),
-  /** The fingerprint of the input as it was sent. Absent if it is the same, and in records of earlier versions. */
+  /**
+   * The fingerprint of the input as it was sent. Absent if it equals `fingerprint`, and in records of earlier versions.
+   */
   sent_fingerprint: z.string().optional(),
   owner: z.string(),
   /** The owner of the first claim. Repeats of an interrupted request make new claims with the same `first`. */
   first: z.string().optional(),
-  /** When the request committed a transaction with `begins`, in milliseconds. Absent before. */
+  /**
+   * When the request committed the transaction that notes its beginning (`begins` of `ChangePlan`), in milliseconds.
+   * Absent before.
+   */
   begun_at: z.coerce.number().optional(),
   state: z.enum(["running", "done"]),
   lease_until: z.coerce.number(),
@@ -120,7 +129,10 @@ type KeyedRequest = {
   inProgram?: boolean;
   /** Charges the caller for a stored answer of `chars` UTF-16 code units. Called before the answer is used. */
   chargeRead?: (chars: number) => Promise<void>;
-  /** Whether a stored answer is still valid. If the answer is not valid, the request runs again. Throws a refusal. */
+  /**
+   * Whether a stored answer is still valid. If the answer is not valid, the request runs again. Throws the refusal if
+   * the caller may not get the answer any more.
+   */
   isStillValid?: (answer: unknown) => Promise<boolean>;
 };
 

@@ -66,7 +66,7 @@ function parseHeaders(
 
 /**
  * Throws InvalidInput for each `expires_at` of the body, or of an item of its lists, that is not after `now`. The body
- * is parsed, so these members are `FutureTime`s.
+ * must be parsed, because then the schema `FutureTime` has checked that these members are times.
  */
 export function requireFutureEnds(body: Record<string, unknown>, now: Date): void {
   const pastEnds = (holder: object, loc: (string | number)[]): ValidationError[] => {

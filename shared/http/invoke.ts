@@ -154,9 +154,11 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
 
 /**
  * Whether a route can run up to its first write, at no greater cost than its run.
- * - A route that uses a service could have an effect outside the table, such as a call of a receiver.
- * - A rehearsal is charged in the default class. In another class it would go around the limit, which protects secrets
- *   from guessing, and other services and the table from load. But what a caller may give must always be compared.
+ * - A route that uses a service cannot: it could have an effect outside the table, such as a call of a receiver.
+ * - A route of another class than `default` cannot, because a rehearsal is charged in the class `default`. It would go
+ *   around the limit of the route's class, which protects secrets from guessing, and other services and the table from
+ *   load. Routes with `would_escalate` are the exception: only their run compares what the caller gives with what the
+ *   caller may give, and a rehearsal must always make this comparison.
  */
 const canRehearse = ({ lambda, limit, problems }: Route): boolean =>
   lambda.uses.length === 0 && (limit === "default" || problems.includes("would_escalate"));
@@ -254,7 +256,7 @@ async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocati
   if (due) await invocation.charge(due);
 }
 
-/** Charges a REST request whose body cannot be read as `invoke` charges the route. Throws 401 and 429. */
+/** Charges a REST request whose body cannot be read. The charge is the same as in `invoke`. Throws 401 and 429. */
 export async function chargeUnread(
   route: Route,
   params: RawInput["params"],
@@ -265,8 +267,9 @@ export async function chargeUnread(
 }
 
 /**
- * Charges a request whose caller may have no access to the account. `deciding` is the decision about the request, if it
- * has begun.
+ * Charges a request before it is known whether the caller has access to the account. The limiter asks for this access,
+ * because only members are charged by the account's own limit. `deciding` is the decision about the request, if it has
+ * begun.
  */
 async function chargeCaller(
   route: Route,
@@ -311,7 +314,8 @@ async function decide(
 function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table, now: Date): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
   if (!seen) return {};
-  // A token names the resource and its account. The lookup reads them, and the plan reads them again.
+  // Without an account in the input, a token in the input names the resource and its account. The lookup reads the
+  // items of both, and the plan of the route reads the same items again.
   if (accountId === undefined) return { again: route.subject !== undefined };
   const { permissions, keys } = expectedStanding(seen, principal, accountId, now, route.usesPermissions);
   const ofRun = route.ahead?.(input, { permissions, seen, principal }) ?? {};
@@ -369,7 +373,8 @@ function authorOf(route: Route, principal: Principal, { requestId, sourceIp, use
 
 /**
  * Throws InvalidInput for an `expires_at` that has passed, and the problem of the route's condition if the account does
- * not fulfil it. This depends on the time, so it is checked only for a request without a stored answer.
+ * not fulfil it. Both can change with time. A repeat must get its stored answer all the same, so nothing is checked for
+ * a request with a stored answer.
  */
 async function requireCondition(route: Route, input: ParsedInput, table: Reader, at: Date): Promise<void> {
   requireFutureEnds(input.body, at);

@@ -68,12 +68,14 @@ const maxErrors = 100;
 /** The most steps of an error's location. */
 const maxSteps = 30;
 
-/** The steps to a value in a JSON text. In an object, the last step is undefined until the name of the member is read. */
+/**
+ * The steps to a value in a JSON text. In an object, the last step is undefined until the name of the member is read.
+ */
 type ValuePath = readonly (string | number | undefined)[];
 
 /**
- * The tokens of a JSON text, each with its path. The path of a `:` ends with the name of the member. The path changes
- * after each token. `text` must be valid JSON, of any depth.
+ * The tokens of a JSON text, each with its path. The path of a `:` ends with the name of the member. All tokens share
+ * one list as their path, so read the path before the next token. `text` must be valid JSON, of any depth.
  */
 function* tokensOf(text: string): Generator<{ token: string; path: ValuePath }> {
   const path: (string | number | undefined)[] = [];

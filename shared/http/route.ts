@@ -78,7 +78,10 @@ export type Context = {
   answer: <T>(value: T) => Promise<T>;
   /** The id of a request with an idempotency key. A repeat of the request has the same id until there is an answer. */
   keyId?: string | undefined;
-  /** Whether an earlier, interrupted attempt of the same request has committed a transaction with `begins`. */
+  /**
+   * Whether an earlier, interrupted attempt of the same request has begun its work: whether the attempt has committed a
+   * transaction with `begins` (`ChangePlan`).
+   */
   hasBegun?: boolean | undefined;
   /**
    * Charges the caller's rate limit for a request of the class `limit`, which is another class than the route's class.
@@ -265,8 +268,9 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   codeMode?: Partial<CodeMode>;
   /**
    * Whether `run`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
-   * A super admin then has all permissions, also if another grant of the super admin is enough to call the route. For
-   * users who are not owners, this costs one more read.
+   * Usually authorization does not look for super admins if a grant is enough to call the route. With this member, it
+   * always looks, so that a super admin has all permissions in `run`. This costs one more read for users who are not
+   * owners.
    */
   usesPermissions?: true;
   /**

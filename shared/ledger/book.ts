@@ -10,8 +10,8 @@ import {
 } from "./movement.ts";
 
 /**
- * The balances and movements of a ledger as they were read, with the changes by operations. Operations do not change
- * the versions.
+ * The balances and movements of a ledger as they were read, with the changes by operations. Operations leave the
+ * versions as they were read, because the writes compare these versions with the stored versions.
  */
 export type Book = {
   /** Accounts whose debits must not exceed their credits. Pending debits count too. */
@@ -82,7 +82,7 @@ function beginMovement(book: Book, operation: Extract<Operation, { kind: "transf
   };
   if (kind === "hold") reserve(book, movement, amount);
   else post(book, movement, amount);
-  return storeMovement(book, movement);
+  return putMovement(book, movement);
 }
 
 function requireSides(debit: string, credit: string): void {
@@ -107,7 +107,7 @@ function capture(book: Book, id: string, requestedAmount?: number): MovementResu
   if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}, not pending.`);
   reserve(book, hold, -hold.amount);
   post(book, hold, amount);
-  return storeMovement(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
+  return putMovement(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
 }
 
 function releaseHold(book: Book, id: string, status: "voided" | "expired"): MovementResult {
@@ -118,7 +118,7 @@ function releaseHold(book: Book, id: string, status: "voided" | "expired"): Move
     throw new MovementConflict(`The hold ${id} has not expired.`);
   }
   reserve(book, hold, -hold.amount);
-  return storeMovement(book, { ...hold, status, resolved_at: book.at });
+  return putMovement(book, { ...hold, status, resolved_at: book.at });
 }
 
 function holdOf({ movements }: Book, id: string): StoredMovement {
@@ -159,7 +159,8 @@ function post(book: Book, { id, debit, credit, code }: StoredMovement, amount: n
   }
 }
 
-function storeMovement(book: Book, movement: StoredMovement): MovementResult {
+/** Puts a new or changed movement into the book. */
+function putMovement(book: Book, movement: StoredMovement): MovementResult {
   book.movements.set(movement.id, movement);
   book.changedMovements.add(movement.id);
   return { movement, existed: false };

@@ -75,8 +75,8 @@ const maxReads = 10;
 /**
  * Reads the items that the operations need. Throws `Overdrawn` only if two reads in a row have the same versions. The
  * reason is that one read is no snapshot. Another process may make the same movement after the movement is read, and
- * before the balance is read. A refusal writes nothing, so no condition of a write would notice the movement of the
- * other process.
+ * before the balance is read. Then the movement seems to be new, and the balance, from which it is taken already, seems
+ * to be too small. A refusal writes nothing, so no condition of a write would notice this.
  */
 async function readForOperations(
   table: Reader,

@@ -45,8 +45,8 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` are the capabilities to
- * see the counted items. If `most` is null, there is no limit.
+ * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` has the capabilities that
+ * a caller needs to see the counted items. If `most` is null, there is no limit.
  */
 type Declared = {
   name: string;

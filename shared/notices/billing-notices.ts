@@ -285,7 +285,7 @@ export const billingNotices: Record<string, NoticeMaker> = {
     "Automatic recharges are switched off",
     () => paragraph`The wallet is not recharged from the saved card any more.`,
     (event) => [
-      paragraph`Save another card on a page of the payment service. This call answers the address of the page:`,
+      paragraph`Save another card. This call answers the address of a page to save it on:`,
       callOf(event, "POST", "/billing/payment-method-session"),
       paragraph`Then switch automatic recharges on again:`,
       callOf(event, "PATCH", "/billing/auto-recharge", { enabled: true }),

@@ -4,6 +4,7 @@ import { isTransient } from "./aws-failure.ts";
 
 export type NamedSecretOptions = { requestTimeoutMs?: number; nowMs?: () => number };
 
+/** How long a fetched secret is used before the next call fetches it again, in milliseconds. */
 const keptMs = 300_000;
 
 /** A version of a secret: its text, and when it was stored. */
@@ -86,8 +87,8 @@ function parsed<T>(name: string, text: string, parse: (text: string) => T, shape
 }
 
 /**
- * Parses a former version. Returns an empty list for an invalid text, because the current version has corrected such a
- * mistake.
+ * Parses a former version, and returns it as the only item of a list. If the text is invalid, returns an empty list:
+ * the current version is valid, so the former version is not needed.
  */
 function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
   try {
@@ -101,9 +102,10 @@ function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
 const overlapMs = dayMs;
 
 /**
- * Returns a function that reads the valid versions of a secret, as `namedSecret` does. The current version comes first.
- * The version before it (AWSPREVIOUS) is valid for a day after the current version was stored, so that nobody is
- * refused during a rotation.
+ * Returns a function that reads the valid versions of a secret. The current version comes first. The version before it
+ * (AWSPREVIOUS) is valid for a day after the current version was stored. So during a rotation, a party that still uses
+ * the former secret is not refused. The function uses fetched versions for 5 minutes, and throws the same errors as
+ * `namedSecret`.
  */
 export function rotatingSecret<T>(
   name: string,

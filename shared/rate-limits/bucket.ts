@@ -112,7 +112,7 @@ export function takeAllLeased(bucket: Bucket): number {
  * A cost to charge. `prepaid` is the cost that was charged earlier for the same request. `cost` does not include it.
  * With `isExact`, nothing is charged in advance.
  */
-type Due = { cost: number; prepaid?: number; isExact?: boolean };
+type CostToCharge = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
  * The number of requests that one write charges (`total`): the cost minus the leased requests, plus the owed requests,
@@ -122,7 +122,7 @@ type Due = { cost: number; prepaid?: number; isExact?: boolean };
 export function chargeOf(
   bucket: Bucket,
   limit: Limit,
-  { cost, isExact }: Due,
+  { cost, isExact }: CostToCharge,
   now: number,
 ): { total: number; leasing: number } {
   const isFar = cost === 1 && isExact !== true && remaining(bucket, limit, now) > limit.burst / 2;
@@ -138,21 +138,27 @@ const latestOf = (limit: Limit, cost: number, alreadyCharged: number, now: numbe
   now + Math.max(limit.burst - cost, alreadyCharged) * intervalMs(limit);
 
 /** The latest arrival time at which a write may charge `total`, which is the result of `chargeOf`. */
-export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, total: number, now: number): number =>
-  latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
+export const ceilingOf = (
+  bucket: Bucket,
+  limit: Limit,
+  { prepaid = 0 }: CostToCharge,
+  total: number,
+  now: number,
+): number => latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
 
 /**
- * The latest arrival time at which a program may reserve a cost: the cost fits, or half of the burst is left.
- * `alreadyCharged` is the part of the bucket that was charged for the program.
+ * The latest arrival time at which a program can reserve a cost. At this time the cost fits into the bucket, or half of
+ * the burst is left. `alreadyCharged` is the part of the bucket that was charged for the program.
  */
 export const reservableUntil = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
   latestOf(limit, cost, Math.max(alreadyCharged, limit.burst / 2), now);
 
 /**
- * The milliseconds that `cost` has to wait, by the last known state of the bucket; 0 if the cost may fit. Leased
- * requests count only if they can still be used after the wait in whole seconds, because callers wait whole seconds.
+ * The milliseconds that `cost` has to wait, by the last known state of the bucket; 0 if the cost may fit. Callers wait
+ * whole seconds. So leased requests shorten the wait only if they can still be used after the wait, rounded up to
+ * seconds.
  */
-export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: Due, now: number): number {
+export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: CostToCharge, now: number): number {
   const waitWith = (leased: number): number =>
     Math.max(0, arrivalOf(bucket, limit) - latestOf(limit, cost - leased, prepaid + leased, now));
   const wait = waitWith(leasedOf(bucket, now));
@@ -184,7 +190,7 @@ export function noteCharged(bucket: Bucket, tat: number, leasing: number, now: n
  * Notes that the table refused a charge. `tat` is the arrival time in the table without reservations. Returns whether
  * the cost fits with this arrival time. If so, the request is accepted, and its cost is owed.
  */
-export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
+export function noteRefused(bucket: Bucket, limit: Limit, due: CostToCharge, tat: number, now: number): boolean {
   bucket.tat = tat;
   bucket.refusedAt = now;
   if (waitMs(bucket, limit, due, now) > 0) return false;

@@ -32,7 +32,8 @@ import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./cl
  *   the bucket of a principal for a class            RATE#<principal id>#<class>[#<account id>] / RATE
  *   the own limits of an account                     ACCOUNT#<id> / LIMITS
  *
- * The stored `tat` of a bucket includes the reservations of running programs (reservation.ts).
+ * A bucket is stored with its theoretical arrival time (`tat`; bucket.ts). The stored `tat` includes the reservations
+ * of running programs (reservation.ts).
  */
 /** The key of a bucket by its name. */
 export const rateKey = (bucket: string): Key => ({ PK: `RATE#${bucket}`, SK: "RATE" });
@@ -79,7 +80,10 @@ export type LimiterMemory = {
   buckets: Map<string, Bucket>;
   /** The own limits, by account id. */
   ownLimits: Map<string, RememberedLimits>;
-  /** Until when a caller counts as having no access to an account, by the name of its bucket there, in milliseconds. */
+  /**
+   * Until when a caller counts as having no access to an account, in milliseconds. The key is the name of the bucket
+   * that the caller would have for the account's own limit.
+   */
   strangers: Map<string, number>;
 };
 
@@ -147,9 +151,11 @@ const isRecent = (
 ): remembered is RememberedLimits => remembered !== undefined && now().getTime() - remembered.readAt < ownLimitsTtlMs;
 
 /**
- * The own limit that holds for a request; undefined if the limit of the class holds. A caller with a bucket of the own
- * limit had access to the account when the bucket was made. A caller without access is remembered for `strangerMs`, so
- * that a flood of its requests does not ask each time.
+ * The own limit that holds for a request; undefined if the limit of the class holds. Asks `isMember` as seldom as
+ * possible:
+ * - A caller who has a bucket of the own limit is not asked about again, because the caller had access to the account
+ *   when the bucket was made.
+ * - A caller without access is remembered for `strangerMs`, so that a flood of requests does not ask each time.
  */
 async function ownLimitFor(
   request: Charge,
@@ -218,8 +224,8 @@ export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterC
   if (accountId !== undefined && !isRecent(remembered, { now: clock })) return false;
   const accountLimit = remembered?.limits?.classes[request.class];
   const name = bucketName(request, accountLimit);
-  // As in `ownLimitFor`, but `isMember` may need the table. So nothing is known about a caller who has no bucket of the
-  // own limit and is not remembered as a stranger.
+  // Chooses the limit as `ownLimitFor` does, but without `isMember`, which may need the table. So nothing is known
+  // about a caller who has no bucket of the own limit and is not remembered as a stranger.
   const own = accountLimit && memory.buckets.has(name) ? accountLimit : undefined;
   if (accountLimit && !own && !isStranger(name, memory, clock)) return false;
   if (request.onlyOwn && !own) return false;
@@ -288,8 +294,8 @@ const maxChargeTries = 10;
 
 /**
  * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table. If the first write
- * succeeds, the time includes all reservations, because the answer of the write does not contain the reservations.
- * Otherwise the time is without the reservations of programs.
+ * succeeds, the time includes the reservations of programs: the answer of this write does not contain the reservations,
+ * so they cannot be subtracted. In all other cases the reservations are subtracted.
  */
 async function addCharge(
   name: string,
@@ -305,8 +311,9 @@ async function addCharge(
     const reserved = reservedMs(reservationsIn(attempt.found));
     const tat = stored - reserved;
     if (reserved === 0 || tat > ceiling || tries > maxChargeTries) return { done: false, tat };
-    // Reservations take no room from this request. If the bucket is empty without them, the charge begins at `now`: the
-    // idle time is added too. The condition on the exact `tat` makes sure that the idle time is added only once.
+    // Reservations take no room from this request. Without them, the bucket may have been empty for a time before
+    // `now`: the idle time. The charge must begin at `now`, so the idle time is added to the arrival time too. The
+    // condition on the exact `tat` makes sure that the idle time is added only once.
     const idle = Math.max(0, now - tat);
     attempt = await table.attempt({
       update: rateKey(name),
@@ -332,7 +339,8 @@ const ttlFor = ({ addMs, ceiling, now }: Addition, reserved = 0): number =>
  * - `tat` is not later than `now`: the bucket is empty, and the charge begins at `now`.
  * - `tat` is later than `now`: the charge is added to the arrival time.
  *
- * The condition fails if the stored arrival time does not agree, or if the charge does not fit.
+ * The condition fails if the stored arrival time is on the other side of `now` than `tat`, or if the charge does not
+ * fit.
  */
 export function chargingWrite(name: string, tat: number, addition: Addition, reservation?: Reservation): Write {
   const { addMs, ceiling, now } = addition;

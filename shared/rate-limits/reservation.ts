@@ -49,6 +49,7 @@ const maxEndTries = 10;
 
 /** The reservation of a program's cost. */
 export type Reserved = {
+  /** The state of the limit; undefined if the table failed and the program runs without a reservation. */
   state: RateState | undefined;
   /** Whether the cost was charged to the account's own limit. */
   isOwn: boolean;
@@ -111,7 +112,8 @@ async function reserveIn(
       throw error;
     });
     const found = attempt.done ? [] : reservationsIn(attempt.found);
-    // If the response to a write was lost, the client repeats the write, which then finds its own reservation.
+    // If the response to a write was lost, the client repeats the write. The condition of the second write can fail,
+    // and the item that it finds has the reservation of the first write. Then the first write has charged the cost.
     if (attempt.done || found.some(({ attribute }) => attribute === reservation.attribute)) {
       if (attempt.done) noteArrival(bucket, Number(attempt.updated["tat"]) - (kept?.ms ?? 0));
       const settle = (used: number) => settleIn(kept, cost - used, { name, bucket, limit, request, context });
@@ -164,7 +166,8 @@ async function endReservations(
     const tat = Math.max(full - back, Math.min(full, context.now().getTime() + others));
     const attempt = await context.table.attempt({
       update: rateKey(name),
-      // A lost answer can have counted a reservation twice, so the count is set to the stored reservations.
+      // A write whose answer is lost is repeated, and can raise the count twice for one reservation. So the count is
+      // set to the number of stored reservations.
       set: { tat, reservations: reservations.length - own.length },
       remove: own.map(({ attribute }) => attribute),
       if: {
@@ -188,7 +191,7 @@ async function readBucket(
   return { tat: Number(tat), count: Number(texts["reservations"]), reservations: reservationsIn(texts) };
 }
 
-/** Removes up to 25 ended reservations, whose programs died. */
+/** Removes up to 25 ended reservations. Such a reservation is still stored, because its program did not settle it. */
 const removeEnded = (
   name: string,
   ended: readonly Reservation[],

@@ -58,7 +58,7 @@ export function countMail(
   counters.add(statisticsKey(accountId, subject, day), amounts, expiresAt);
 }
 
-/** The range of items that `readStatistics` reads. */
+/** The range of the items with the counts of the days from `from` to `to`, both included. */
 export function statisticsRange(accountId: string, subject: StatisticsSubject, from: Day, to: Day) {
   const [first, last] = [statisticsKey(accountId, subject, from), statisticsKey(accountId, subject, to)];
   return { partition: first.PK, from: first.SK, to: last.SK };

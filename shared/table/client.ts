@@ -6,8 +6,8 @@ import type { Input, TableOperation, Output, Send } from "./operations.ts";
 /**
  * The client of the table. It first sends each operation through the lane: our own small client (lane.ts), which takes
  * less processor time than the AWS SDK. If the lane returns neither an output nor an error, the client sends the
- * operation through the SDK. So the SDK decides about other errors, credentials, clock skew and retries. Only a request
- * over a closed connection is repeated by the lane.
+ * operation through the SDK. So the SDK decides about credentials, clock skew, retries, and all errors that the lane
+ * does not return. The lane repeats a request only if the service has closed the connection.
  */
 export class TableClient {
   readonly #options: { endpoint?: string };
@@ -29,8 +29,8 @@ export class TableClient {
   }
 
   /**
-   * Sends one operation. Throws errors with the names and members of the AWS SDK's errors. A transaction needs a
-   * `ClientRequestToken`, because the lane and the SDK may both send it.
+   * Sends one operation. Throws errors with the names and members of the AWS SDK's errors. The lane and the SDK may
+   * both send the operation. So a transaction needs a `ClientRequestToken`, by which DynamoDB commits it only once.
    */
   async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);
@@ -41,8 +41,9 @@ export class TableClient {
   }
 
   /**
-   * Opens a connection of the lane, so that the next operation does not have to open one: reads a key that no item has.
-   * Every role that limits the keys allows the partitions of accounts. Does nothing if the lane cannot be used.
+   * Opens a connection of the lane, so that the next operation does not have to open one. For this, reads a key that no
+   * item has. The key is in a partition of accounts, because every role that limits the keys allows these partitions.
+   * Does nothing if the lane cannot be used.
    */
   async connect(table: string): Promise<void> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);

@@ -2,7 +2,7 @@ import { type Key, keyText, type Write } from "./writes.ts";
 
 /**
  * The additions that one transaction makes to counters. A transaction can write an item only once, so additions to the
- * same item become one write. The writes have no condition: concurrent transactions need no read of the counter.
+ * same item become one write. The writes have no condition, so no transaction has to read a counter before.
  */
 export class Counters {
   readonly #items = new Map<string, { key: Key; ttl: number; add: Record<string, number> }>();

@@ -137,6 +137,7 @@ export const forgetDue = (
     return { value: undefined, writes: isDue ? [] : [{ delete: due }, unchanged] };
   });
 
+/** The bounds of a run; `sweepTasks` explains them. */
 export type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 
 /** How many tasks were due, how many of these were done, and how many failed. */

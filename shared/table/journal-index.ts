@@ -29,7 +29,8 @@ const idBytes = 16;
 /** An entry is late if it is appended more than this many milliseconds after its id was made. */
 export const lateMs = 30_000;
 /**
- * The age at which entries are indexed, in milliseconds. An entry that is appended at this age or later counts as late.
+ * The age at which entries are indexed, in milliseconds. It is greater than `lateMs`. So an entry that is appended
+ * after the entries of its time were indexed counts as late, and the index is made again.
  */
 export const settledMs = 90_000;
 
@@ -140,9 +141,9 @@ const stepSize = 2_000;
 
 /**
  * Extends the index of a day to the entries that are old enough at `now`. Makes the index again if it does not agree
- * with the day's counters. Each step is a transaction, so an interrupted call loses one step. A call begins the index
- * at most once. If the index still does not agree then, the counters are out of date, and the next call makes the index
- * again.
+ * with the day's counters. Each step is a transaction, so an interrupted call loses one step. A call begins a new
+ * index at most once. If the new index does not agree with `day` either, the counts in `day` are out of date, and the
+ * next call makes the index again.
  */
 export async function extendIndex(table: Table, journal: Journal, day: WholeDay, now: Date): Promise<void> {
   const toMs = Math.min(now.getTime() - settledMs, day.startMs + dayMs);

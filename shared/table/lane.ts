@@ -99,7 +99,10 @@ export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => 
 
 type ProcessEnvironment = Record<string, string | undefined>;
 
-/** Settings by which the AWS SDK would use another endpoint or other credentials. */
+/**
+ * Settings that the lane does not know. With one of them, the AWS SDK could use another endpoint or other credentials
+ * than the lane, so everything is sent through the SDK.
+ */
 const sdkOnly = ["AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_CREDENTIAL_EXPIRATION"];
 
 /** The regions of the partition `aws`. Their endpoints are `dynamodb.<region>.amazonaws.com`. */

@@ -19,7 +19,8 @@ export type Moment = {
   open: <T>(lists: readonly ResolvedList<T>[]) => Promise<RowSource<T>[]>;
   /**
    * Opens lists whose heads were read already, because other items contain these heads. `isSame` reads whether the
-   * heads are still the same. `page` does not call `isSame` if the page has only one source.
+   * heads are still the same. `page` does not call `isSame` if the page has only one source, because the read of a
+   * single list checks that the rows fit the head.
    */
   hold: <T>(
     lists: readonly { state: ListState; resolve: ResolvedList<T>["resolve"] }[],

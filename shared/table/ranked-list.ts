@@ -280,7 +280,9 @@ export const removeRows = (
 
 type RowChanges = {
   added?: Rows;
+  /** The ordinals of the rows to remove. */
   removed?: readonly number[];
+  /** The condition of each row to remove: see `removeRows`. */
   row?: Pick<Write, "if" | "orElse">;
   /**
    * Deleted rows that come back, by their ordinals. The state must have the bitmaps of their blocks, as for `removed`.
@@ -470,7 +472,7 @@ async function readRanks(table: Reader, state: ListState, first: number, last: n
 const isHole = (state: ListState, ordinal: number): boolean =>
   holesIn(state.holes, blockOf(ordinal)) === blockSize || isDeleted(state, ordinal);
 
-/** The items that `readList` reads. */
+/** The items that `readList` reads: the head, the bitmaps of the blocks of `ordinals`, and the items at `others`. */
 export const aheadOfList = (list: List, ordinals: readonly number[] = [], others: readonly Key[] = []): Ahead => ({
   keys: [headKey(list), ...[...new Set(ordinals.map(blockOf))].map((block) => bitmapKey(list, block)), ...others],
 });

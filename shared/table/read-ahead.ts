@@ -10,8 +10,8 @@ export type Ahead = {
   keys?: readonly Key[];
   ranges?: readonly (Range & RangeOptions)[];
   /**
-   * Whether the result of a `get` that was not read ahead is kept for one more `get` of the key. A route finds its
-   * resource, and the first run of its plan gets the resource again.
+   * Whether the result of a `get` that was not read ahead is kept for one more `get` of the key. This saves a read in a
+   * route that finds its resource before its plan runs, because the first run of the plan gets the resource again.
    */
   again?: boolean;
 };

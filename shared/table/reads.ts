@@ -13,7 +13,7 @@ export type Range = { partition: string; from: string; to: string };
 
 const callOptions = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
 
-/** `Reader.get`, or `Reader.glimpse` without `ConsistentRead`. */
+/** Implements `Reader.get` and, if `ConsistentRead` is false, the read of `Reader.glimpse`. */
 export async function get<S extends z.ZodType>(
   connection: Connection,
   key: Key,
@@ -26,7 +26,7 @@ export async function get<S extends z.ZodType>(
   return item === undefined ? undefined : schema.parse(item);
 }
 
-/** `Reader.getMany`. */
+/** Implements `Reader.getMany`. */
 export async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
   const distinct = [...new Map(keys.map((key) => [keyText(key), key])).values()];
   const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
@@ -59,7 +59,7 @@ async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   return items;
 }
 
-/** `Reader.between`. */
+/** Implements `Reader.between`. */
 export async function between(
   connection: Connection,
   partition: string,

@@ -14,8 +14,9 @@ const Versioned = z.object({ version: z.int() });
 type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
 
 /**
- * Adds the missing members to the rows of a range. All writers of these rows must compare and raise `version`, as this
- * function does: if a row changes meanwhile, it is read again. The other members stay as they are.
+ * Adds the missing members to the rows of a range. The other members stay as they are. If a row changes meanwhile, this
+ * function reads the row again. It notices a change by the row's `version`, so all writers of these rows must compare
+ * and raise `version`.
  */
 export async function rewriteRows(table: Table, range: Range, missingIn: MissingMembers): Promise<void> {
   for await (const page of pagesOf(table, range)) for (const row of page) await rewriteRow(table, row, missingIn);

@@ -143,7 +143,10 @@ export async function listTags(
 export const aheadOfTag = (accountId: string, id: string): Ahead =>
   aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 
-/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404 for an unknown tag. */
+/**
+ * Deletes a tag. Domains keep the id of the tag, but do not show the tag any more, because `tagsAmong` leaves it out.
+ * Throws 404 for an unknown tag.
+ */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const ordinal = ordinalOf(id);

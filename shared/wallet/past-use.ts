@@ -27,7 +27,7 @@ const ipKey = (accountId: string, last: Day, id = ""): Key => ({
 /** Sorts after every day. */
 const noDay = "~";
 
-/** How long past use is kept after its last day, in milliseconds. The daily billing run is not so late. */
+/** How long past use is kept after its last day, in milliseconds. The daily billing run is never this late. */
 const pastKeptMs = 60 * dayMs;
 
 const ttlOf = (last: Day): number => Math.ceil((startOf(last).getTime() + pastKeptMs) / 1_000);
@@ -43,13 +43,14 @@ export async function pastMailboxWrites(
 ): Promise<Write[]> {
   const [first_day, last_day] = [dayOf(new Date(created_at)), dayOf(new Date(deleted_at))];
   const state = await table.get(stateKey(accountId), BillingState.pick({ accrue_from: true }));
-  // The write needs no condition on the state, because a recorded day stays recorded.
+  // The write needs no condition on the state. A recorded day stays recorded. If the day is recorded only after this
+  // read, the item is superfluous but does no harm, because the billing reads only the past use of unrecorded days.
   if (state && last_day < state.accrue_from) return [];
   const set = { first_day, last_day, ttl: ttlOf(last_day) };
   return [{ update: mailboxesKey(accountId, last_day, first_day), set, add: { count: 1 } }];
 }
 
-/** The range that `readPastMailboxes` reads. */
+/** The range of the purged mailboxes that existed on a day or later. */
 export const rangeOfPastMailboxes = (accountId: string, from: Day): Range => {
   const [first, last] = [mailboxesKey(accountId, from), mailboxesKey(accountId, noDay)];
   return { partition: first.PK, from: first.SK, to: last.SK };

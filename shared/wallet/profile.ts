@@ -65,8 +65,8 @@ export type VatFacts = z.output<typeof VatFacts>;
 export const StoredProfile = BillingProfile.extend({
   /**
    * The members that decide about the VAT, as they were at the end of earlier days with another country or VAT id.
-   * Absent if these have not changed, or if an earlier version of the product changed them. The present members then
-   * count for all unrecorded days.
+   * Absent if the country and the VAT id have not changed, or if an earlier version of the product changed them. If
+   * `former_vat` is absent, the present members count for all unrecorded days.
    */
   former_vat: z.array(VatFacts.extend({ until: Day })).optional(),
   version: z.int(),

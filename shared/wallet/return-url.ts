@@ -56,7 +56,7 @@ export const ReturnUrl = z
     examples: ["https://app.example.com/wallet"],
   });
 
-/** A return URL with the token of its checkout and the status, for the payer's next step. */
+/** The return URL to which the result page leads the payer: with the token of the checkout and the status. */
 export function returnUrlWith(url: string, checkoutToken: string, status: string): string {
   const address = new URL(url);
   address.searchParams.set("checkout_token", checkoutToken);

@@ -64,7 +64,8 @@ export const BillingState = z.object({
    */
   ended_on: Day.optional(),
   /**
-   * The day on which the account's mail was closed, because the account had no plan for `leavingDays` after `ended_on`.
+   * The day since which the mailboxes cannot be used, because the account had no plan for `leavingDays` after
+   * `ended_on`.
    */
   lapsed_on: Day.optional(),
   version: z.int(),

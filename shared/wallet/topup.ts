@@ -109,7 +109,10 @@ export const TopupSession = z
 
 const hashOf = (secret: string): Buffer => hash("sha256", secret, "buffer");
 
-/** Generates a new reference, the token of its result page, and the hash to store of the secret in the token. */
+/**
+ * Generates a new reference, and the token of its result page. The token contains a secret. `token_hash` is the hash of
+ * this secret, and is stored instead of the secret.
+ */
 export function newCheckoutToken(at: Date): { reference: string; token: string; token_hash: string } {
   const reference = timeOrderedId(at);
   const secret = newToken();
@@ -117,7 +120,8 @@ export function newCheckoutToken(at: Date): { reference: string; token: string; 
 }
 
 /**
- * The row of a result page's token. `read` finds the row by its reference. Undefined if the token is not of the row.
+ * The row of a result page's token. `read` finds the row by the reference in the token. Undefined if there is no such
+ * row, or if the secret in the token is not the secret of the row.
  */
 export async function rowOfToken<T extends { token_hash: string }>(
   token: string,
@@ -208,8 +212,8 @@ export async function openTopup(
 }
 
 /**
- * Opens a checkout for a top-up of `amount` minor units, and stores the top-up. Throws 422 if the payment provider does
- * not take the amount.
+ * Opens a checkout for a top-up of `amount` minor units, and stores the top-up. Throws 422 if the payment provider
+ * refuses the amount.
  */
 export async function createTopup(
   accountId: string,

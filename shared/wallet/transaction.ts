@@ -49,10 +49,11 @@ export const Transaction = z
 export type Transaction = z.output<typeof Transaction>;
 
 export const StoredTransaction = Transaction.extend({
+  /** The movement in the ledger. */
   movement_id: z.string(),
   /** The VAT in the amount of a purchase. */
   charged_vat: ChargedVat.optional(),
-  /** When the held amount was captured or released. */
+  /** When the held amount was captured or voided. */
   resolved_at: Timestamp.optional(),
   version: z.int(),
 });

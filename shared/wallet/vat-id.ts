@@ -56,8 +56,8 @@ const irishLetters = "WABCDEFGHIJKLMNOPQRSTUV";
 
 function isIrish(text: string): boolean {
   const [, digits = "", letter = "", second = ""] = /^(\d{7})([A-W])([A-IW]?)$/.exec(text) ?? [];
-  // The older form has a letter in the second place. Its check digit is not checked, because the holders renew such
-  // numbers.
+  // The older form has a letter, `*` or `+` in the second place. Its check letter is not checked, because the holders
+  // replace such numbers by numbers of the other form.
   if (digits === "") return true;
   // A second letter counts 9 times its place in the alphabet. W counts nothing.
   const extra = second === "" || second === "W" ? 0 : 9 * ((second.codePointAt(0) ?? 64) - 64);
@@ -143,7 +143,7 @@ const numberRules: Record<string, NumberRule> = {
   FR: {
     form: /^[A-HJ-NP-Z\d]{2}\d{9}$/,
     example: "FR40303265045",
-    // Keys with a letter have no published rule.
+    // The first two characters are the key. A key with a letter has no published rule, so it is not checked.
     isRight: (text) => !/^\d{2}/.test(text) || restOf(`${text.slice(2)}12`, 97) === Number(text.slice(0, 2)),
   },
   GB: british,

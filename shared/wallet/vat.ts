@@ -88,7 +88,7 @@ export function nationalRate(currency: string): { code: string; rate: string } |
   return currency === code ? undefined : { code, rate };
 }
 
-/** The error for settings for which `withoutRate` returns a currency. */
+/** The error for settings that lack the rate of a currency in the price lists. `withoutRate` finds such currencies. */
 export const noRate =
   "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
 
@@ -134,7 +134,7 @@ function rateOn(day: Day, country: string, { rates, rate_changes = [] }: VatSett
 
 /**
  * The VAT on the charges of a day (Directive 2006/112/EC), by the billing profile at the end of the day. For today and
- * later days, it is the present profile.
+ * later days, the present profile counts.
  * - A customer in the seller's country, or without a country, pays the VAT of the seller's country.
  * - A business in another country of the EU accounts for the VAT itself (Articles 44 and 196).
  * - Another customer in the EU pays the VAT of their country (Article 58, One Stop Shop).

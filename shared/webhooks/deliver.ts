@@ -97,8 +97,8 @@ async function settleDelivery(
 }
 
 /**
- * Writes the result of an attempt that was claimed. Returns `skipped` if the claim has ended. A manual attempt does not
- * end the claim, but changes the delivery.
+ * Writes the result of an attempt that was claimed. Returns `skipped` if the claim has ended. A manual attempt changes
+ * the delivery, but does not end the claim. After such a change, the result is added to the changed delivery.
  */
 async function settleTry(
   claimed: StoredDelivery,

@@ -177,7 +177,8 @@ export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): 
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
   if (!deliveryRow || !bodyRow) return undefined;
   const delivery = StoredDelivery.parse(deliveryRow);
-  // The id has the time of the event, which is earlier if the event was replayed.
+  // The age is counted from `created_at`, not from the time in the id. The id has the time of the event, which is
+  // earlier than the delivery if the event was replayed.
   if (Date.parse(delivery.created_at) < oldestMs) return undefined;
   const webhook = webhookRow?.["id"] === webhook_id ? StoredWebhook.parse(webhookRow) : undefined;
   return { delivery, body: StoredBody.parse(bodyRow).body, webhook };

@@ -47,6 +47,8 @@ export async function listDeliveries(
 function shownStatus(row: Item, webhook: StoredWebhook, now: Date): unknown {
   // Most deliveries are not pending, and need no look at the webhook.
   if (row["status"] !== "pending") return row["status"];
-  return isCancelled(Timing.parse(row), webhook, now) ? "failed" : "pending";
+  return isCancelled(CancellationFacts.parse(row), webhook, now) ? "failed" : "pending";
 }
-const Timing = StoredDelivery.pick({ status: true, created_at: true, lease_until: true });
+
+/** The members of a delivery that `isCancelled` needs. */
+const CancellationFacts = StoredDelivery.pick({ status: true, created_at: true, lease_until: true });

@@ -123,7 +123,7 @@ const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 41
  * next attempt corrects a wrong state.
  */
 
-/** The key of this item. */
+/** The key of the item with a webhook's last success and the time since which it is failing. */
 export const outcomeKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `WEBHOOK_SUCCESS#${webhookId}`,
@@ -131,8 +131,8 @@ export const outcomeKey = (accountId: string, webhookId: string): Key => ({
 
 const noteIntervalMs = 60_000;
 /**
- * How long the last success is kept, in seconds. This is longer than a delivery is retried, so an older success does
- * not matter.
+ * How long the last success is kept, in seconds. A delivery is retried for a shorter time than this. So a success that
+ * is not kept any more is older than all deliveries that are still retried, and decides nothing.
  */
 const outcomeKeptSeconds = 40 * 86_400;
 
@@ -212,9 +212,9 @@ function unchangedOutcome(
 }
 
 /**
- * The writes and the change that disable the webhook of a delivery after an attempt: as `gone` if the receiver answered
- * 410, and as `failing` as `failsTooLong` says. None if the attempt does not disable the webhook, or the receiver has
- * accepted the delivery.
+ * The writes and the change that disable the webhook of a delivery after an attempt. The reason is `gone` if the
+ * receiver answered 410, and `failing` if the webhook has failed for too long (`failsTooLong`). Returns no writes if
+ * the attempt does not disable the webhook, or if the receiver has accepted the delivery.
  */
 export async function planDisabling(
   table: Reader,

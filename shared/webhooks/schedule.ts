@@ -15,8 +15,8 @@ const longestRetryAfterSeconds = 86_400;
 
 /**
  * The time of the next attempt after the failed attempt with this number (from 1); undefined after the last attempt.
- * The wait varies by ±10 %. The wait is at least `retryAfterSeconds`; more than a day counts as a day. `random` is in
- * [0, 1).
+ * The wait varies by ±10 %. The wait is at least `retryAfterSeconds`, but a `retryAfterSeconds` of more than a day
+ * counts as a day. `random` is in [0, 1).
  */
 export function nextAttempt(
   attempt: number,

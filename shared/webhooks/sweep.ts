@@ -15,8 +15,8 @@ type AttemptOutcome = DeliverResult | "stale" | "error";
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
 /**
- * The default of `limit`: a run of 40 seconds tries about a hundred deliveries a second. A run also takes at most this
- * many due deliveries of a webhook from each shard of the queue.
+ * The default of `limit`. A run takes 40 seconds, and tries about a hundred deliveries a second. A run also reads at
+ * most this many due deliveries of a webhook from each shard of the queue.
  */
 const runLimit = 4_000;
 

@@ -17,7 +17,7 @@ type WithSecret = StoredWebhook & { secret: string };
 
 /**
  * Creates an active webhook. Returns the webhook with its secret. No other answer shows the secret. Throws:
- * - 403 `would_escalate` as `requireToSee` does
+ * - 403 `would_escalate` if the caller may not see all events of the webhook
  * - 409 `limit_reached` if the account has 20 webhooks already
  * - 503 if the key service does not answer
  */
@@ -130,7 +130,7 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
 /**
  * Gives a webhook a new secret, and returns the webhook with the secret. No other answer shows the secret. For
  * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws:
- * - 403 `would_escalate` as `requireToSee` does
+ * - 403 `would_escalate` if the caller may not see all events of the webhook
  * - 404 if there is no such webhook
  * - 503 if the key service does not answer
  */

@@ -36,7 +36,9 @@ export const WorkspaceParams = z.strictObject({
   workspace_id: Id.meta({ description: "The workspace's id." }),
 });
 
-/** The scopes of a path with a workspace, for grants that are narrowed to one workspace. */
+/**
+ * The scopes of a request on the path of a workspace. A grant that is narrowed to this workspace covers the request.
+ */
 export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams>): Scope[] => [
   { type: "workspace", id: workspace_id },
 ];

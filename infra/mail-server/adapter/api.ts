@@ -152,8 +152,7 @@ export function openApi(
         signal: AbortSignal.timeout(answerTimeoutMs),
       });
     try {
-      // The API can close a connection at the moment when a request is sent. The request is then
-      // sent again. A repeated report has the same batch id, so the API counts it only once.
+      // If the API closes the connection, it is asked again. A repeated report has the same batch id, and counts once.
       const response = await send().catch((error: Error) =>
         error.name === "TimeoutError" ? Promise.reject(error) : send(),
       );

@@ -80,7 +80,10 @@ function* entriesOf(file: string): Generator<ZoneEntry> {
 
 type RecordData = Omit<RecordInput, "name" | "type" | "ttl">;
 
-/** The fields after the type, in their order. */
+/**
+ * For each type, the fields of a record in a zone file, in their order after the type. `readData` reads the types that
+ * are not listed here in other ways.
+ */
 const shapes: Record<
   Exclude<RecordType, "TXT" | "TLSA" | "SSHFP" | "HTTPS" | "SVCB">,
   readonly ("priority" | "weight" | "port" | "flags" | "tag" | "host" | "text")[]
@@ -112,7 +115,10 @@ const dnssec = new Set([
   "NXT",
 ]);
 
-/** Whether the records of a type belong to the nameservers of a zone. Each set of nameservers makes its own. */
+/**
+ * Whether the nameservers of a zone make the records of this type themselves: SOA and the types of DNSSEC. Such records
+ * are not imported, because the nameservers here do not use the records of other nameservers.
+ */
 export const isOfNameservers = (type: string): boolean => type === "SOA" || dnssec.has(type);
 
 /** The reason why records of a type are skipped; undefined if they can be imported. */
@@ -130,12 +136,15 @@ function inFull(name: Word, origin: string): string {
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
-/** A word that the group `pair` matched. In any other word, a quotation mark has a backslash before it. */
+/**
+ * Matches only words that the group `pair` has found. In any other word, each quotation mark has a backslash before it,
+ * so none follows the equals sign directly.
+ */
 const pair = /^([a-z0-9-]+=)"(.*)"$/s;
 
 /**
- * Joins words to a text. If the text cannot be unquoted, or is in quotes twice, it keeps its quotes, so that
- * `parseRecord` reports the fault.
+ * Joins words to a text without quotes. If the words cannot be unquoted, or the text would still be in quotes, returns
+ * the words in quotes. `parseRecord` then reports the fault.
  */
 function joinedText(words: readonly Word[]): string {
   const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
@@ -323,6 +332,7 @@ const defaultTtl = 3_600;
 /** The name with a final dot, so that no server reads it as relative. */
 const absolute = (name: string): string => (name.endsWith(".") ? name : `${name}.`);
 
+/** The data of a record as a zone file has them: the fields after the type. */
 function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecord): string {
   switch (type) {
     case "A":
@@ -386,7 +396,8 @@ export function writeZoneFile(records: readonly ParsedRecord[], zone: ZoneHead, 
 }
 
 /**
- * The items that `domainInQuery` and `exportRecords` read. They are complete only if this process has seen the domain.
+ * The items that an export reads: the domain, its zone and its records. If this process has not seen the domain, the
+ * zone and the records are left out, because their keys need the id of the domain.
  */
 export function aheadOfExport(accountId: string, ref: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, ref);

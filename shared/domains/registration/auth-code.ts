@@ -83,6 +83,7 @@ function requireTransferable({ name, status }: StoredDomain, found: Registration
   throw new Problem("transfer_locked", detail);
 }
 
+/** Gets the auth code from the registrar. Throws 409 `domain_not_ready` if the registrar refuses to give the code. */
 async function codeOf({ name, status }: StoredDomain, registrar: Registrar): Promise<string> {
   try {
     return await registrar.authCode(name);

@@ -14,7 +14,8 @@ import { ContactMembers, missingForNames, missingInCountry } from "../purchase/c
 import { domainUpdate } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
-const shown = (member: z.ZodType) => z.string().meta({ description: member.description ?? "" });
+/** A member of the contact in an answer: any text, with the description of the member in a request. */
+const memberView = (member: z.ZodType) => z.string().meta({ description: member.description ?? "" });
 
 const { shape } = ContactMembers;
 
@@ -30,17 +31,17 @@ const ContactChange = z
 
 export const Registrant = z
   .object({
-    first_name: shown(shape.first_name),
-    last_name: shown(shape.last_name),
-    organization: shown(shape.organization).nullable(),
-    email: shown(shape.email),
-    phone: shown(shape.phone),
-    address_1: shown(shape.address_1),
-    address_2: shown(shape.address_2).nullable(),
-    city: shown(shape.city),
-    state: shown(shape.state).nullable(),
-    zip: shown(shape.zip).nullable(),
-    country: shown(shape.country),
+    first_name: memberView(shape.first_name),
+    last_name: memberView(shape.last_name),
+    organization: memberView(shape.organization).nullable(),
+    email: memberView(shape.email),
+    phone: memberView(shape.phone),
+    address_1: memberView(shape.address_1),
+    address_2: memberView(shape.address_2).nullable(),
+    city: memberView(shape.city),
+    state: memberView(shape.state).nullable(),
+    zip: memberView(shape.zip).nullable(),
+    country: memberView(shape.country),
     change: ContactChange.nullable().meta({
       description: "The latest change by `domains.contact.update`. Null if no change was requested in the last week.",
     }),
@@ -54,7 +55,10 @@ export const RegistrantUpdate = ContactMembers.partial().meta({
 });
 type RegistrantUpdate = z.output<typeof RegistrantUpdate>;
 
-/** How long the result of a change is shown, in milliseconds. Registrars delete their operations after some time. */
+/**
+ * How long the result of a change is shown, in milliseconds. The result is read from the registrar's operation, and
+ * registrars delete their operations after some time.
+ */
 const changeShownMs = 7 * dayMs;
 
 /**
@@ -79,7 +83,8 @@ export async function readRegistrant(
  * registrar takes whole contacts, so a change that began from an older contact would undo a newer change. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` while another change runs;
- * - 409 `not_registered_here` or `domain_not_ready`, as `readRegistrant` does;
+ * - 409 `not_registered_here` if the name was not purchased here;
+ * - 409 `domain_not_ready` if the name is not registered at present, or the registrar has no contact of it;
  * - 422 for each missing member that the country or the registry requires, or if the registrar refuses the contact;
  * - 503 if the registrar does not answer.
  */
@@ -91,7 +96,8 @@ export async function updateRegistrant(
 ): Promise<Registrant> {
   requireRegistered(found);
   const { table, commit, now } = context;
-  // The contact is read after the latest change has ended. A contact from before its end would undo the change.
+  // The contact is read after the latest change has ended. A contact that was read earlier can lack this change, and
+  // would undo the change at the registrar.
   const latestOperation = await latestChange(found, context, registrar);
   if (latestOperation?.state === "running") throw changing(found);
   const before = requireContact(found, await registrar.contact(found.name));

@@ -211,8 +211,8 @@ const isOtherCurrency = (error: unknown): error is Problem =>
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, because its money is not
- * spent. Stores a failed renewal, with an event:
+ * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, because the money of a closed
+ * account must not be spent. Stores a failed renewal, with an event:
  * - if the wallet does not cover the price;
  * - if the account does not pay in the registrar's currency;
  * - if the registry gives no price.
@@ -230,17 +230,18 @@ export async function renewAutomatically(domain: StoredDomain, work: DomainWork)
     const current = await domainById(table, domain.account_id, domain.id);
     if (current?.version !== domain.version) return { value: undefined, writes: [], changes: [] };
     const renewal = newRenewal(current, quote, "auto", now());
-    if (!fees) return planUnpaid(table, current, renewal, "The registry gives no price for the renewal.");
+    if (!fees) return planFailed(table, current, renewal, "The registry gives no price for the renewal.");
     try {
       return await planRenewal(table, current, renewal, now());
     } catch (error) {
       if (!isUnpaid(error) && !isOtherCurrency(error)) throw error;
-      return planUnpaid(table, current, renewal, error.message);
+      return planFailed(table, current, renewal, error.message);
     }
   });
 }
 
-async function planUnpaid(
+/** Plans to store an automatic renewal as failed before it began. No money is held. */
+async function planFailed(
   table: Reader,
   domain: StoredDomain,
   renewal: Renewal,

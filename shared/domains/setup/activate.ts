@@ -38,7 +38,7 @@ async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair
 
 /**
  * Plans the activation of a domain whose name was proved.
- * - The account holds the name firmly.
+ * - The account's hold on the name becomes firm, so that no other account can take the name over (`StoredHolder`).
  * - A domain without a DKIM key gets the key `dkim`. The caller makes this key first, because a transaction must not
  *   wait for a new key.
  * - A hosted domain gets its system records, and the nameservers get its zone soon.

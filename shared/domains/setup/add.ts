@@ -36,6 +36,7 @@ import { domainUpdate } from "./work.ts";
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
 
+/** The error for a new name that a domain of the account has already. */
 function inTheWay(domain: StoredDomain): Problem {
   const { name, status } = domain;
   if (isKept(domain)) return notReady(status, `${name} was deleted. Call domains.restore to get it back.`);
@@ -118,7 +119,10 @@ export async function addDomain(
   });
 }
 
-/** A takeover of a name that `rival` holds, but not firmly. `why` is the proof of the new account. */
+/**
+ * A takeover of a name that `rival` holds, but not firmly. `why` is the proof of the new account: `proved` by the
+ * delegation of the name, or `published` by a TXT record.
+ */
 type Taking = { rival: StoredHolder; why: "proved" | "published" };
 
 /**

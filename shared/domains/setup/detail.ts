@@ -107,8 +107,8 @@ export async function domainDetail(
 }
 
 /**
- * Waits for a change of a domain. Leaves the DNS records out of its 409 `record_conflict`, if the caller may not see
- * the records of the domain.
+ * Waits for a change of a domain. If the change throws 409 `record_conflict`, and the caller may not see the DNS
+ * records of the domain, throws a 409 that does not name the records.
  */
 export async function hidingRecords<T>(
   domain: StoredDomain,

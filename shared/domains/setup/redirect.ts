@@ -56,9 +56,11 @@ const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/,
 
 /**
  * Throws 422 `redirect_loop` if the target of a redirect is the domain itself, its `www`, or another domain here whose
- * redirect leads back to the domain. Also throws if the redirect begins a chain of more than 10 redirects. Domains of
- * other accounts count only while they are in use, and only the first target is named. `url` is null for no redirect. A
- * redirect that does not change is not checked.
+ * redirect leads back to the domain. Also throws if the redirect begins a chain of more than 10 redirects. `url` is
+ * null for no redirect. A redirect that does not change is not checked.
+ *
+ * Domains of other accounts count only while they are in use. The error does not name them, except a first target,
+ * which the caller has given.
  */
 export async function requireNoLoop(table: Reader, domain: StoredDomain, url: string | null): Promise<void> {
   const { account_id, name, redirect_url } = domain;
@@ -69,7 +71,6 @@ export async function requireNoLoop(table: Reader, domain: StoredDomain, url: st
     const host: string = targetHost(target);
     if (host === name || host === `www.${name}`) throw loop(name, [...passed, host]);
     const { domain: found } = (await sitesOf(table, host)).find((site) => isRedirecting(site, account_id)) ?? {};
-    // The caller gave the first host, so this host is shown.
     const isShown = count === 0 || found?.account_id === account_id;
     passed.push(isShown ? host : "a domain of another account");
     target = found?.redirect_url ?? null;

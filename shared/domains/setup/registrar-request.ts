@@ -35,13 +35,15 @@ import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /**
- * How long an operation is stored, in seconds. No request looks for older operations, because the contact of a purchase
- * is deleted after the same time.
+ * How long it is stored that the request of an operation is over, in seconds. No purchase or transfer runs longer,
+ * because it needs its contact, and the contact is deleted after the same time. So none of them finds an older
+ * operation.
  */
 const operationKeptSeconds = 60 * 86_400;
 
 /**
- * The write that stores that the request of an operation is over. No later request takes this operation for its own.
+ * The write that stores that the request of an operation is over, so that no later request mistakes this operation for
+ * its own.
  */
 export const operationWrite = (name: string, { id }: RegistrarOperation, now: Date): Write => ({
   put: { ...operationKey(name, id), ttl: Math.ceil(now.getTime() / 1_000) + operationKeptSeconds },
@@ -165,7 +167,7 @@ export async function storeProgress<D extends StoredDomain>(
 
 /**
  * Sends a request for the first time. If the account is closed, ends the request without sending it, because the money
- * of a closed account is not spent.
+ * of a closed account must not be spent.
  */
 async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D, work: DomainWork) {
   const account = await work.table.get(accountKey(domain.account_id), StoredStatus);
@@ -217,7 +219,8 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked, because a late answer can show the state of this earlier time.
+  // The time is read before the registrar is asked. An answer that takes long shows an earlier state, and at the time of
+  // this state the request may not have been old enough yet.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);
@@ -226,7 +229,8 @@ async function reconcile<D extends StoredDomain>(
       await storeProgress(kind, domain, { looks }, work);
       return undefined;
     }
-    // A name that moved to another registrar and came back can belong to another account.
+    // This is asked before the registration. A name that moved to another registrar and came back can belong to another
+    // account, so a registration of the name would not show that this request succeeded.
     if (kind.concludeDeparted && (await hasDeparted(domain, work))) {
       const failed = `Another registrar has taken ${domain.name} over.`;
       return await kind.conclude(domain, { failed }, work);

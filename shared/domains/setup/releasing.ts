@@ -25,7 +25,7 @@ const reasons = {
   },
   released: {
     keptDays: 5,
-    text: "The domain was deleted, and its name is given up at `deletes_at`. `domains.restore` keeps both.",
+    text: "The domain was deleted, and its name is given up at `deletes_at`. `domains.restore` keeps the domain and its name.",
   },
 } as const;
 

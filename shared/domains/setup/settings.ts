@@ -169,6 +169,7 @@ export async function setDomain(
     requireNoLoop(table, found, settings.redirect_url ?? null),
     requireCountableSpf(found, settings.spf_includes ?? [], context, resolver),
   ]);
+  // The answer to store for the idempotency key, if the request has one.
   const answerOf = async (domain: StoredDomain) =>
     keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
   let isServed = false;
@@ -252,7 +253,8 @@ async function modeChange(
   return {
     ...members,
     handover: zone?.wanted ? { gone_at: null } : null,
-    // The records that our nameservers serve are right.
+    // Before this change, our nameservers served these records of an active domain, so they were right. A record that is
+    // wrong after the change is therefore a fault (`isFault`).
     seen_right: isActive(domain) ? ["mx", "spf", "dkim"] : [],
   };
 }

@@ -26,7 +26,9 @@ type NewMaster = Validity & { name: string; scope: WideScope; value: string | un
 
 /**
  * Creates a master password from the given value, or from a generated value that only this answer shows. Throws:
- * - 409 and 422 as `placeFor` does
+ * - 409 `limit_reached` if the scope or the account can have no more master passwords
+ * - 409 `domain_not_ready` if the scope's domain accepts no new master passwords
+ * - 422 if the scope's domain or workspace is gone
  * - 503 if the key service does not answer
  */
 export async function addCredential(
@@ -87,8 +89,9 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
 }
 
 /**
- * Changes the name of a master password, whether it is active, and when it expires; null removes the expiry. The change
- * applies to logins at once. Writes nothing if nothing would change. Throws 404 for an unknown master password.
+ * Changes the name of a master password, whether it is active, and when it expires. If `expires_at` is null, the master
+ * password never expires. The change applies to logins at once. Writes nothing if nothing would change. Throws 404 for
+ * an unknown master password.
  */
 export function updateCredential(
   accountId: string,
@@ -124,6 +127,7 @@ export function updateCredential(
   });
 }
 
+/** Plans what the deletion of master passwords needs besides their own rows: the changes to record, and no writes. */
 const planRemovedChanges: PlanDependents<StoredCredential> = (gone) => ({
   writes: [],
   changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),

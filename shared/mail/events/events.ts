@@ -98,7 +98,8 @@ type EventWork = { table: Table; now: () => Date };
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
- * An event that is older than 30 days is in no statistics. The answer does not say so. Throws as `runBatch` does.
+ * An event that is older than 30 days is in no statistics. The answer does not say so. Throws 422 for another batch
+ * with the same id. If a part of the batch fails, does the other parts, and then throws the error.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
   const { batch_id: batchId, ...lists } = content;
@@ -170,7 +171,10 @@ function additionOf({ recipient, status, diagnostic }: MailEvent, name: CountNam
     : { email, reason: "bounce", status: status ?? null, detail };
 }
 
-/** Puts equal events together. The order of the units follows from the events alone. */
+/**
+ * Puts equal events together. The order of the units follows from the events alone, so that a repeat of the batch is
+ * cut into the same pieces.
+ */
 function unitsOf(events: readonly MailEvent[]): Unit[] {
   const units = new Map<string, Unit>();
   for (const event of events) {

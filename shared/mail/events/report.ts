@@ -32,7 +32,7 @@ const longestBase64 = 2 * longestReport;
 const mostLines = 2_000;
 const longestHeaders = 256 * 1024;
 
-// A report has three parts, and a part that is a mail is not read further.
+// The parts of a report are not nested deeply. The returned mail is not parsed, because nothing is read from it.
 const parserLimits = { maxNestingDepth: 10, maxHeadersSize: longestHeaders, maxRfc822NestingDepth: 0 } as const;
 
 /**
@@ -167,7 +167,7 @@ function feedback(mail: Email, recipient: string): ReportedFate | ReportFault {
   const [fields] = readFieldGroups(partOf(mail, ["message/feedback-report"])?.toString("utf8") ?? "");
   if (!fields) return "not_a_report";
   if (!complaints.has((first(fields, "feedback-type") ?? "").toLowerCase())) return "not_a_complaint";
-  // Many providers hide the recipient who complained.
+  // A report without a recipient counts too, because many providers hide the recipient who complained.
   const named = addressesIn(fields, "original-rcpt-to");
   if (named.length > 0 && !named.includes(readRecipient(recipient) ?? "")) return "other_recipient";
   return { type: "complained", status: undefined, diagnostic: undefined };

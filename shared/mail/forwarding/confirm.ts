@@ -90,7 +90,7 @@ async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Prom
   }
   return commit(async () => {
     const { proof: current, waiting } = firstRead ?? (await readValid([ruleId]));
-    // A plan that runs again reads again.
+    // If the plan runs again after a conflict, it must not use the early read, which may be stale.
     firstRead = undefined;
     const [one] = waiting;
     if (!one) throw lost();
@@ -212,7 +212,8 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
  * be left out if only one target waits. The attempt is counted before the code is checked. Throws:
  * - 404 if there is no such rule
  * - 409 `verification_failed` if the code is wrong, or if no code may be tried
- * - 409 `verification_not_needed` and 422 as `targetOfCode` does
+ * - 409 `verification_not_needed` if the target is not pending, or if no address is given and no target is pending
+ * - 422 if no target has the address, or if no address is given and several targets wait
  */
 export async function agreeByCode(
   accountId: string,

@@ -18,8 +18,9 @@ const mostCopies = 100;
 
 /**
  * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no
- * copy takes the mail from a mailbox only if the rule hands the mail to an address elsewhere, or to a mailbox that is
- * one step further. So a mail is always kept somewhere, whatever the rules are.
+ * copy ends this only if the rule sends the mail to an address elsewhere, or to a mailbox that is one step further. If
+ * rules send the mail in a circle, the last step leads back to a mailbox that is not further. So at least one place
+ * keeps the mail.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 
@@ -153,7 +154,10 @@ function destinationOf(
   return mailbox;
 }
 
-/** The rules that send on the mail of some mailboxes, except the rules of the scope by which a mailbox got the mail. */
+/**
+ * The rules that send on the mail of some mailboxes. Leaves out the rules of the scope by which a mailbox got the mail:
+ * a rule of a domain is not applied again to a mail that it has sent to another mailbox of the domain.
+ */
 async function sendingsFrom(
   table: Reader,
   accountId: string,

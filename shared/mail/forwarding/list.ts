@@ -27,7 +27,7 @@ export const RuleQuery = z.strictObject({
   mailbox: MailboxRef.optional().meta({ description: "Only rules for this mailbox, by its id or address." }),
   address: AddressPattern.optional().meta({
     description:
-      "Only rules for this local part (the part before the @) of addresses without a mailbox, or with exactly this pattern.",
+      "Only rules for addresses without a mailbox, whose local part (the part before the @) or pattern is exactly this.",
   }),
   target_email: TargetEmail.optional().meta({ description: "Only rules that have this target." }),
   active: z.boolean().optional().meta({ description: "Only rules that are active (`true`) or paused (`false`)." }),

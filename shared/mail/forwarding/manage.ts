@@ -64,8 +64,8 @@ type Places = ReadonlyMap<string, Destination>;
 
 /**
  * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
- * mailbox that the caller may not see: its recipient then has to agree. A target in a proved domain of the account that
- * is no mailbox is in `faults`. A caller without `mailbox.view` on the domain gets no such fault.
+ * mailbox that the caller may not see: its recipient then has to agree. `faults` has the targets in proved domains of
+ * the account for which no mailbox gets the mail. A caller without `mailbox.view` on the domain gets no such fault.
  */
 function findHomes(
   { emails, locOf }: GivenTargets,
@@ -178,7 +178,8 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 422 if the scope is gone;
  * - 422 for a target that is an address of the mailbox whose mail the rule sends on;
- * - 422 for a target in a proved domain of the account that is no mailbox, if the caller has `mailbox.view` there.
+ * - 422 for a target in a proved domain of the account for which no mailbox gets the mail, if the caller has
+ *   `mailbox.view` on the domain.
  */
 export function addRule(
   accountId: string,
@@ -303,7 +304,8 @@ type RuleChange = {
  * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
  * - 409 `mail_unavailable` if new recipients are to be asked, and this deployment sends no mail;
  * - 422 for a target that is an address of the mailbox whose mail the rule sends on;
- * - 422 for a new target in a proved domain of the account that is no mailbox, if the caller has `mailbox.view` there;
+ * - 422 for a new target in a proved domain of the account for which no mailbox gets the mail, if the caller has
+ *   `mailbox.view` on the domain;
  * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
 export const updateRule = (
@@ -417,15 +419,15 @@ export function requireTarget(rule: StoredRule, email: string): Target {
  * a mail. Otherwise all recipients who have not agreed get a mail. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
- * - A target in a proved domain of the account that is no mailbox gets no mail.
+ * - No mail is sent to a target in a proved domain of the account for which no mailbox gets the mail, if the caller has
+ *   `mailbox.view` on the domain.
  *
  * Throws:
  * - 404 if there is no such rule;
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
  * - 422 for an address that is no target;
- * - 422 if all targets that wait are in proved domains of the account and are no mailboxes, and the caller has
- *   `mailbox.view` there;
+ * - 422 if no target is left, because no mailbox in the proved domains of the account gets the mail of these targets;
  * - 429 if a limit on such mails leaves no mail to send.
  */
 export const requestVerification = (

@@ -142,6 +142,7 @@ export async function planMail(table: Reader, accountId: string, email: string, 
 /** The time at which a link that is requested now expires. */
 const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
 
+/** The sentence that says when a mail can be requested again. */
 const retryIn = ({ waitMs }: Wait): string =>
   `Send one with forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
@@ -250,6 +251,7 @@ export async function planNewTargets(
 
 const unverifiedNew = ({ email, slot }: NewTarget): Target => unverified({ email, slot });
 
+/** A target that is a mailbox of the account. */
 const internal = ({ email, slot, homeId }: NewTarget): Target => ({
   ...unverified({ email, slot }),
   verification_required: false,

@@ -158,5 +158,5 @@ export const mailboxKind = defineKind({
 
 /** The quota of a mailbox for which none is given: ten gibibytes. */
 export const defaultQuotaBytes = 10 * 2 ** 30;
-/** The most aliases of a mailbox. One transaction deletes a mailbox with all its aliases, and can hold 100 writes. */
+/** The most aliases of a mailbox. One transaction, of 100 writes at most, deletes a mailbox with all its aliases. */
 export const aliasLimit = 30;

@@ -34,6 +34,7 @@ async function requireMailServer({ headers }: MailRequest): Promise<void> {
 /** Whether this process has logged that the mail servers are off. */
 let isOffLogged = false;
 
+/** The problem with which to answer an error. Logs an unexpected error, and logs once that the mail servers are off. */
 function problemOf(error: unknown, log: Log): Problem | InvalidInput {
   if (error instanceof Problem && error.code === "mail_servers_unavailable" && !isOffLogged) {
     log.info("mail servers are off, because no secret of the mail servers is configured");

@@ -78,8 +78,8 @@ export function loginObstacle(
   if (!mailbox || !domain || address?.kind === "catch_all") return "no_such_mailbox";
   if (!isInUse(account, plan)) return "account_suspended";
   if (mailbox.status !== "active") return "mailbox_paused";
-  // A mail store may keep mail by the address alone, and have mail of another account that had this address before. So
-  // an account that never proved the name must not read mail.
+  // A mail store may keep mail by the address alone. It may then have the mail of another account that had this address
+  // before. So an account that never proved the name must not read mail.
   const isReady = protocol === "smtp" ? isProved && sendsMail(domain) : isProved || domain.verified_at !== null;
   return isReady ? undefined : "domain_not_ready";
 }

@@ -80,7 +80,7 @@ const StoredCharge = z.object({
 });
 export type StoredCharge = z.output<typeof StoredCharge>;
 
-/** The id of an account's customer. Customers are not stored, because the id contains the account's id. */
+/** The id of an account's customer. Customers are not stored: `accountOfCustomer` reads the account's id in this id. */
 export const customerOf = (accountId: string): string => `cus_local_${accountId}`;
 export const accountOfCustomer = (id: string): string | undefined => /^cus_local_(.+)$/.exec(id)?.[1];
 
@@ -109,6 +109,7 @@ export async function getSetup(table: Reader, id: string): Promise<StoredSetup> 
   return setup;
 }
 
+/** The state of the page with this id. Throws 404 `not_found`. */
 export async function cardSetup(table: Reader, id: string, now: Date): Promise<CardSetupState> {
   const { reference, account_id: accountId, card_id, expires_at } = await getSetup(table, id);
   const card = card_id === undefined ? undefined : await table.get(cardKey(card_id), StoredCard);
@@ -249,7 +250,10 @@ const StoredReturns = z.object({
   /** The sum of the refunds that did not fail. */
   refunded: z.int().default(0),
   dispute: z.enum(["none", "needs_response", "won", "lost"]).default("none"),
-  /** All refunds, oldest first. Absent in rows of earlier versions, whose refunds count as one. */
+  /**
+   * All refunds, oldest first. Absent in rows of earlier versions. Such a row has only the sum `refunded`, which counts
+   * as one refund.
+   */
   refunds: z.array(z.object({ id: z.string(), amount: z.int(), isFailed: z.boolean() })).optional(),
 });
 export type Returns = z.output<typeof StoredReturns> & { refunds: Refund[] };

@@ -172,7 +172,10 @@ export async function readPayment(table: Table, id: string): Promise<LocalPaymen
   return isPaid ? { id, accountId, amount, currency } : undefined;
 }
 
-/** The status by the outcome. As at Stripe, a payment that is refused later stays `processing`. */
+/**
+ * The status of a checkout by its outcome. `failed` becomes `processing`: at Stripe too, a checkout stays `processing`
+ * if its payment is refused after the payer has completed the page.
+ */
 const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
 
 export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
@@ -187,7 +190,10 @@ export type Act = z.output<typeof Act>;
 
 const outcomes = { pay: "paid", decline: "failed", close: "expired", "pay-late": "paid" } as const;
 
-/** Whether an action is still possible on a checkout. A paid checkout can be reported again. */
+/**
+ * Whether an action is still possible on a checkout. `pay-late` is also possible on a checkout that is paid already. It
+ * then changes nothing, but the payment can be reported again.
+ */
 function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
   const status = checkoutStatus(checkout, now);
   if (act === "pay-late") return status === "expired" || status === "paid";

@@ -6,6 +6,7 @@ import { embeddedPayments } from "./embedded.ts";
 import type { Payments } from "./payments.ts";
 import { paymentsSecret, stripePayments } from "./stripe.ts";
 
+/** The methods of the provider, for `lazy`. */
 const calls = {
   createCheckout: true,
   readEvent: true,

@@ -66,7 +66,7 @@ export type PaymentEvent = {
 /** A card that the provider keeps for us. We never see its number. */
 export type SavedCard = { id: string; brand: string; last4: string; expMonth: number; expYear: number };
 
-/** The page on which a payer saves a card for later charges. The times are as for a checkout. */
+/** The page on which a payer saves a card for later charges. `expiresAt` has the same limits as at a checkout. */
 export type CardSetupInput = Omit<CheckoutInput, "amount" | "currency" | "description"> & { customerId: string };
 
 export type CardSetupState = {
@@ -117,10 +117,10 @@ export type ChargeState = {
   refusal?: string;
 };
 
-/** A report about a page for saving a card. */
+/** A report about a page for saving a card. `id` is the id of the report, and `setupId` the id of the page. */
 type CardSetupEvent = CardSetupState & { id: string; type: "card_setup"; setupId: string };
 
-/** A report that a card is not with the provider any more. */
+/** A report that a card was removed at the provider. */
 export type CardRemovedEvent = { id: string; type: "card_removed"; accountId: string; cardId: string };
 
 /**
@@ -164,7 +164,7 @@ export type DisputeEvent = {
   reason: string;
 };
 
-/** Everything that the provider reports. Like the events of checkouts, all come in any order and more than once. */
+/** Everything that the provider reports. Events of every type may come late, more than once and in any order. */
 export type ProviderEvent = PaymentEvent | CardSetupEvent | CardRemovedEvent | ChargeEvent | RefundEvent | DisputeEvent;
 
 /**

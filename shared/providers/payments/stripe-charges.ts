@@ -98,7 +98,7 @@ const Failure = z.object({
 });
 type Failure = z.output<typeof Failure>;
 
-/** The error for an amount that Stripe does not take; undefined for any other error. */
+/** The error of ours for an error code of Stripe that refuses an amount; undefined for any other code. */
 export const amountRefused = (code: string | null | undefined): AmountRefused | undefined =>
   code === "amount_too_small" || code === "amount_too_large"
     ? new AmountRefused(code === "amount_too_small")
@@ -130,7 +130,7 @@ const isUnexpectedState = (error: unknown): boolean =>
  * If the first attempt at a charge is older than this time, in milliseconds, the charge is searched for at Stripe
  * before the next attempt. Stripe keeps idempotency keys for a day only.
  */
-const keyMs = 20 * 3_600_000;
+const searchAfterMs = 20 * 3_600_000;
 
 async function findIntent({ customerId, startedAt, reference }: ChargeInput, client: PaymentIntents): Promise<unknown> {
   const created = { gte: Math.floor(startedAt.getTime() / 1_000) - 300 };
@@ -142,7 +142,7 @@ async function findIntent({ customerId, startedAt, reference }: ChargeInput, cli
 /** Charges a saved card: see `Payments.charge`. */
 export async function chargeCard(input: ChargeInput, client: PaymentIntents, now: Date): Promise<ChargeState> {
   const { reference, accountId, customerId, cardId, amount, currency, description, startedAt } = input;
-  const known = now.getTime() - startedAt.getTime() > keyMs ? await findIntent(input, client) : undefined;
+  const known = now.getTime() - startedAt.getTime() > searchAfterMs ? await findIntent(input, client) : undefined;
   if (known !== undefined) return settledIntent(known, client);
   try {
     const intent = await client.paymentIntents.create(
@@ -187,7 +187,10 @@ export const isCardSetup = (session: unknown): boolean => Setup.safeParse(sessio
 
 type SetupIntents = Pick<Stripe, "setupIntents">;
 
-/** The state of a session for saving a card. Reads the card of a complete session, with the limits of `options`. */
+/**
+ * The state of a session for saving a card. If the session is complete, asks Stripe for its card, with the time limit
+ * and the retries of `options`.
+ */
 export async function cardSetupState(
   given: unknown,
   client: SetupIntents,

@@ -70,6 +70,7 @@ export function expirySeconds(wanted: Date, now: Date): number {
   return Math.floor(ms / 1_000);
 }
 
+/** How far the time of a signature may be from our time, in seconds. */
 const toleranceSeconds = 300;
 
 const forged = (): Problem =>
@@ -110,7 +111,8 @@ const Envelope = z.object({
 type Envelope = z.output<typeof Envelope>;
 const Ours = z.object({ metadata: OurMetadata });
 
-const types = new Map<string, PaymentEvent["type"]>([
+/** The types of Stripe's events about checkout sessions that we use, and our type for each. */
+const sessionTypes = new Map<string, PaymentEvent["type"]>([
   ["checkout.session.completed", "paid"],
   ["checkout.session.async_payment_succeeded", "paid"],
   ["checkout.session.async_payment_failed", "failed"],
@@ -131,8 +133,8 @@ export type Lookups = {
 
 /**
  * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
- * - Undefined for other types of events, for a session that is complete but not paid yet, for a dispute that is only an
- *   inquiry, and for an object that is not ours.
+ * - Undefined for an event of a type that this product does not use, for a session that is complete but not paid yet,
+ *   for a dispute that is only an inquiry, and for an object that is not ours.
  * - Undefined for a refund, a dispute or a removed card that we cannot read.
  * - Throws 400 `malformed_request` for an invalid signature.
  * - Throws an Error for a session or a charge of ours that we cannot read, so that Stripe sends the event again.
@@ -154,7 +156,7 @@ export async function readPaymentEvent(
 }
 
 async function readSession(event: Envelope, lookups: Lookups): Promise<ProviderEvent | undefined> {
-  const type = types.get(event.type);
+  const type = sessionTypes.get(event.type);
   const session = event.data.object;
   if (type === undefined || !Ours.safeParse(session).success) return undefined;
   if (isCardSetup(session)) {
@@ -232,7 +234,10 @@ const Disputed = z.object({
   reason: z.string(),
 });
 
-/** The statuses of disputes. An inquiry (`warning_…`) takes no money: it becomes a dispute, or ends. */
+/**
+ * Our status of a dispute by Stripe's status. The statuses of inquiries (`warning_…`) are left out, because an inquiry
+ * takes no money. It becomes a dispute, or ends.
+ */
 const disputeStatuses = new Map<string, DisputeEvent["status"]>([
   ["needs_response", "open"],
   ["under_review", "open"],

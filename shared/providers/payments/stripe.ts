@@ -40,7 +40,10 @@ export type StripeOptions = {
   returnUrl?: string;
   /** An origin instead of Stripe's, for tests. */
   endpoint?: URL;
-  /** How long one of the three attempts may be silent, in milliseconds. */
+  /**
+   * How long Stripe may be silent in one attempt, in milliseconds. The default is 5,000 for requests that have up to
+   * three attempts, and 2,500 for reads that have up to two.
+   */
   timeoutMs?: number;
 };
 
@@ -56,7 +59,10 @@ async function newClient(apiKey: string, { endpoint, timeoutMs = 5_000 }: Stripe
   });
 }
 
-/** The limits for a read. They are short, because a person waits for the answer and the read is soon repeated. */
+/**
+ * The time limit and the retries of a read. They are low, because somebody waits for the answer: a person, or Stripe
+ * during a webhook. A read that fails is soon repeated, by the page, by a worker or by Stripe.
+ */
 const readOptions = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
   timeout: timeoutMs,
   maxNetworkRetries: 1,
@@ -108,7 +114,7 @@ function sessionOf(input: CheckoutInput, successUrl: string, now: Date): Stripe.
   };
 }
 
-async function create(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
+async function createSession(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
   const successUrl = input.successUrl ?? returnUrl;
   if (successUrl === undefined)
     throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs this URL to lead the payer back.");
@@ -191,11 +197,11 @@ async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
 /**
  * Takes payments by Stripe Checkout (sessions of mode `payment` with one line), and from cards that were saved by
  * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key.
- * When Stripe refuses a request:
- * - For the amount of a checkout, this throws `AmountRefused`.
- * - A charge becomes `failed`.
- * - For an object that Stripe does not have, this throws 404.
- * - In all other cases the mistake is ours, and this throws an Error.
+ * When Stripe refuses a request, the result depends on the reason:
+ * - The amount of a checkout is too small or too large: throws `AmountRefused`.
+ * - The request is a charge: the charge becomes `failed`.
+ * - Stripe does not have the object: throws 404.
+ * - In all other cases the mistake is ours: throws an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;
@@ -211,7 +217,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
   };
   const limits = readOptions(options);
   return {
-    createCheckout: (input) => call((client) => create(client, input, options.returnUrl)),
+    createCheckout: (input) => call((client) => createSession(client, input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
       readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecrets, now, {
         cardSetup: (session) => call((client) => cardSetupState(session, client, limits)),

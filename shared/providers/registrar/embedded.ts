@@ -108,7 +108,7 @@ function requireRegistrable(name: string, current: NameState): void {
   if (name.startsWith("refused-")) throw new Refused("The registry refuses this registration.");
 }
 
-const isLost = (name: string): boolean => name.startsWith("lost-");
+const isAnswerLost = (name: string): boolean => name.startsWith("lost-");
 
 async function register(
   table: Table,
@@ -118,8 +118,9 @@ async function register(
   const { operation, isNew } = await table.commit(async () => {
     const stored = await getName(table, name);
     const current = stateAt(stored, now);
-    // While the operation runs, a repeat returns this operation. After a lost answer, a repeat always does.
-    if (current.status === "running" || (current.status === "ours" && isLost(name))) {
+    // While the operation runs, a repeated request returns this operation. If the answer was lost, a repeated request
+    // also returns the operation after its end.
+    if (current.status === "running" || (current.status === "ours" && isAnswerLost(name))) {
       return { writes: [], value: { operation: current.name.operation, isNew: false } };
     }
     requireRegistrable(name, current);
@@ -137,7 +138,7 @@ async function register(
     const writes: Write[] = [{ put, if: stored ? { version: stored.version } : "absent" }, write];
     return { writes, value: { operation, isNew: true } };
   });
-  if (isNew && isLost(name)) throw registrarUnavailable();
+  if (isNew && isAnswerLost(name)) throw registrarUnavailable();
   return operationState(operation, now);
 }
 
@@ -178,7 +179,7 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
     const writes: Write[] = [{ update: registeredNameKey(name), set, if: { version } }, write];
     return { writes, value: { operation, isNew: true } };
   });
-  if (isNew && isLost(name)) throw registrarUnavailable();
+  if (isNew && isAnswerLost(name)) throw registrarUnavailable();
   return operationState(operation, now);
 }
 
@@ -241,7 +242,7 @@ async function transfer(
     const writes: Write[] = [{ put: { ...registeredNameKey(name), ...held }, if: { version: stored.version } }, write];
     return { writes, value: { operation, isNew: true } };
   });
-  if (isNew && isLost(name)) throw registrarUnavailable();
+  if (isNew && isAnswerLost(name)) throw registrarUnavailable();
   return operationState(operation, now);
 }
 

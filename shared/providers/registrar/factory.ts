@@ -4,6 +4,7 @@ import type { Table } from "../../table/table.ts";
 import { lacking, lazy } from "../lazy.ts";
 import type { Registrar } from "./registrar.ts";
 
+/** The methods of the provider, for `lazy`. */
 const calls = {
   tlds: true,
   offer: true,

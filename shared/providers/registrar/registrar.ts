@@ -178,7 +178,7 @@ export type Registrar = {
   setPrivacy: (name: string, privacy: boolean) => Promise<void>;
   /** The contact of a name that is registered through us; undefined when the registrar has none. */
   contact: (name: string) => Promise<Contact | undefined>;
-  /** Begins to replace the contact of a name. Throws `Refused` when the registrar does not take the contact. */
+  /** Begins to replace the contact of a name. Throws `Refused` when the registrar refuses the new contact. */
   setContact: (name: string, contact: Contact) => Promise<RegistrarOperation>;
   /** The code by which another registrar transfers a name. It is a secret. Throws `Refused` if the name has none. */
   authCode: (name: string) => Promise<string>;

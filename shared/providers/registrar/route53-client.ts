@@ -6,12 +6,13 @@ import { isTransient } from "../aws-failure.ts";
 /** Loads the SDK at the first call to the registrar, because most functions never call the registrar. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
 
-/**
- * A client of Route 53 Domains, a second client that sends every request only once, and the commands of both clients.
- */
+/** The clients of Route 53 Domains. */
 export type Domains = {
+  /** Sends a request up to three times. */
   client: Route53DomainsClient;
+  /** Sends a request only once. */
   once: Route53DomainsClient;
+  /** The commands of both clients. */
   sdk: Awaited<ReturnType<typeof loadSdk>>;
 };
 
@@ -48,7 +49,8 @@ export function requireValue<T>(value: T | undefined): T {
 }
 
 /**
- * Returns a list that every answer has. Throws 503 for anything else: the SDK does not check lists in this protocol.
+ * Returns a list that every answer has. Throws 503 if the value is no list. This check is needed, because the SDK does
+ * not check the lists in the JSON that Route 53 Domains answers.
  */
 export function requireList<T>(value: T[] | undefined): T[] {
   if (!Array.isArray(value)) throw registrarUnavailable();

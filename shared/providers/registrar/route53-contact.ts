@@ -11,7 +11,7 @@ async function dottedPhone(phone: string): Promise<string | undefined> {
   return parsed && `+${parsed.countryCallingCode}.${parsed.nationalNumber}`;
 }
 
-/** A text that is not empty. */
+/** The text; undefined for an empty or missing text. */
 const given = (text: string | null | undefined): string | undefined => (text === "" ? undefined : (text ?? undefined));
 
 /** A contact in the form of Route 53. Throws `Refused` for an invalid phone number. */

@@ -20,7 +20,8 @@ type Operation = {
 };
 type Registering = { name: string; contact: Contact };
 
-const types: Record<OperationKind, readonly OperationType[]> = {
+/** The types of Route 53's operations, by our kind of operation. */
+const operationTypes: Record<OperationKind, readonly OperationType[]> = {
   register: ["REGISTER_DOMAIN"],
   renew: ["RENEW_DOMAIN"],
   transfer: ["TRANSFER_IN_DOMAIN"],
@@ -95,7 +96,8 @@ function refusalOf(error: unknown, kind: Begun): string | undefined {
       return `Names under this top-level domain cannot be ${participles[kind]} here.`;
     case "TLDRulesViolation":
       return `The rules of the registry do not allow this ${nouns[kind]}.`;
-    // An operator has to request a higher limit. A customer's money should not wait for that, so this is a refusal.
+    // This error lasts until an operator gets a higher limit from AWS. It counts as final, so that the customer's money
+    // is not held during this time.
     case "DomainLimitExceeded":
       return "No more names can be registered at the moment.";
     default:
@@ -103,7 +105,10 @@ function refusalOf(error: unknown, kind: Begun): string | undefined {
   }
 }
 
-/** The operation of this kind that is already running for the name. Throws 503 when none is found. */
+/**
+ * The operation of a kind that is already running for a name. `id` is the operation that Route 53 named in its refusal;
+ * if it is of another kind or name, the running operations are searched. Throws 503 when none is found.
+ */
 async function runningOf(
   { client, sdk }: Domains,
   name: string,
@@ -112,7 +117,8 @@ async function runningOf(
 ): Promise<RegistrarOperation> {
   const detail =
     id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
-  if (types[kind].some((type) => type === detail?.Type) && detail?.DomainName === name) return operationOf(detail);
+  if (operationTypes[kind].some((type) => type === detail?.Type) && detail?.DomainName === name)
+    return operationOf(detail);
   const found = await latestOperation({ client, sdk }, name, kind, ["SUBMITTED", "IN_PROGRESS"]);
   if (!found) throw registrarUnavailable();
   return found;
@@ -169,7 +175,10 @@ export async function transfer(domains: Domains, input: Transferring): Promise<R
   );
 }
 
-/** Begins to renew a name. Route 53 has no call that restores a name in redemption. */
+/**
+ * Begins to renew a name. Throws `Refused` for a name that has to be restored from redemption, because Route 53 has no
+ * call that restores a name.
+ */
 export function renew(domains: Domains, { name, years, expiresAt, restore }: Renewing): Promise<RegistrarOperation> {
   if (restore) throw new Refused("Names in redemption cannot be restored through this registrar's API.");
   const { once, sdk } = domains;
@@ -194,7 +203,7 @@ export async function latestOperation(
   which: Date | OperationStatus[],
 ): Promise<RegistrarOperation | undefined> {
   const filter = which instanceof Date ? { SubmittedSince: which } : { Status: which };
-  const order = { Type: [...types[kind]], SortBy: "SubmittedDate" as const, SortOrder: "DESC" as const };
+  const order = { Type: [...operationTypes[kind]], SortBy: "SubmittedDate" as const, SortOrder: "DESC" as const };
   let marker: string | undefined;
   do {
     const page = marker === undefined ? {} : { Marker: marker };

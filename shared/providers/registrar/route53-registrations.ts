@@ -27,7 +27,10 @@ export async function expiryOf(domains: Domains, name: string): Promise<Date | u
   return detail && requireValue(detail.ExpirationDate);
 }
 
-/** An EPP status without the address of its explanation: `clientTransferProhibited https://icann.org/epp#…`. */
+/**
+ * An EPP status without the address of its explanation. For `clientTransferProhibited https://icann.org/epp#…` returns
+ * `clientTransferProhibited`.
+ */
 const statusOf = (status: string): string => status.split(/\s/, 1)[0] ?? "";
 
 /**
@@ -41,10 +44,10 @@ export async function registration(domains: Domains, name: string, now: Date): P
   const end = requireValue(detail.ExpirationDate);
   const statuses = (detail.StatusList ?? []).map(statusOf);
   const graceEndsAt = later(end, renewalGraceMs);
-  const isOver = statuses.includes("redemptionPeriod") || graceEndsAt <= now.toISOString();
+  const isGraceOver = statuses.includes("redemptionPeriod") || graceEndsAt <= now.toISOString();
   return {
     expiresAt: end.toISOString(),
-    phase: isOver ? "redemption" : end <= now ? "grace" : "registered",
+    phase: isGraceOver ? "redemption" : end <= now ? "grace" : "registered",
     graceEndsAt,
     redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
     transferableAt: later(detail.CreationDate ?? new Date(0), transferLockMs),

@@ -40,7 +40,10 @@ export type Route53RegistrarOptions = {
   now?: () => Date;
 };
 
-/** The most that Route 53's clock may be behind ours, rounding included, in milliseconds. */
+/**
+ * How far Route 53's clock can be behind ours, rounding included, in milliseconds. A search for an operation begins
+ * this much earlier, because Route 53 compares with the times of its own clock.
+ */
 const clockSkewMs = 5_000;
 
 /**
@@ -123,9 +126,9 @@ const transferStatuses: Partial<Record<Transferable, TransferOffer["status"]>> =
 };
 
 /**
- * Patterns of the messages of refusals, each with the status of the refusal. The first pattern that matches counts.
- * Route 53 has one code for all refusals, and its messages are for people. If no pattern matches, the status is
- * `refused`, with the message as the reason.
+ * Patterns of the messages of refusals, each with the status of the refusal. The messages are for people, but only they
+ * tell the refusals apart, because Route 53 has one code for all refusals. The first pattern that matches decides. If
+ * no pattern matches, the status is `refused`, with the message as the reason.
  */
 const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/not registered|is available/i, "not_registered"],
@@ -134,7 +137,8 @@ const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/TransferProhibited|\block/i, "locked"],
 ];
 
-const inAnotherAccount = "The name is in another account of the same registrar, which has to hand the name over.";
+const inAnotherAccount =
+  "The name is in another account of the same registrar. The owner of that account has to hand the name over.";
 
 /** Whether Route 53 can transfer a name to our AWS account, with its reason for a refusal. */
 async function transferability({ client, sdk }: Domains, name: string, authCode: string): Promise<Transferability> {
@@ -234,6 +238,7 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
   const prices = cached(now, async (tld) => askPrices(await connect(), tld));
   const tlds = cached(now, async () => askTlds(await connect()));
   return {
+    /** The cache has one entry for the whole list, at the empty key. */
     tlds: async () => (await tlds("")) ?? [],
     /** Without a fee for restoring, because Route 53 has no call that restores a name. */
     fees: async (name: string): Promise<Fees | undefined> => {

@@ -22,6 +22,7 @@ type SecretsEnvironment = z.output<typeof SecretsEnvironment>;
 /** The most bytes that KMS encrypts in one call. The embedded implementation has the same limit. */
 const longestBytes = 4_096;
 
+/** The methods of the provider, for `lazy`. */
 const calls = { seal: true, open: true } as const;
 
 const notConfigured = "No key for secrets is configured. Set SECRETS_KEY_ID (a KMS key) or SECRETS_KEY.";
@@ -51,5 +52,5 @@ export function secretsOf(env: SecretsEnvironment): Secrets {
 
 let ofProcess: Secrets | undefined;
 
-/** The service that seals the secrets of this process. Reads the environment at the first call, not at import. */
+/** The service of this process that seals secrets. Reads the environment at the first call, not at import. */
 export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(SecretsEnvironment.parse(process.env)));

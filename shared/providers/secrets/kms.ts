@@ -56,8 +56,8 @@ export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
     open: (sealed, context) =>
       callKms(async () => {
         const { DecryptCommand } = await loadSdk();
-        // The ciphertext names its key, which can be a former key. The function's role allows only the keys of the
-        // stack.
+        // The input has no `KeyId`, so KMS uses the key that the ciphertext names. This can be a former key. The
+        // function's role allows only the keys of the stack, so no other key can open the text.
         const input = { CiphertextBlob: sealedBytes(sealPrefix, sealed), EncryptionContext: context };
         const { Plaintext } = await (await connect()).send(new DecryptCommand(input));
         if (!Plaintext) throw new Error("KMS answered Decrypt without a plaintext");

@@ -50,7 +50,10 @@ async function boughtAndActive() {
   return { account, name };
 }
 
-const releasing = { status: "releasing", status_reason: expect.stringContaining("`domains.restore` keeps both") };
+const releasing = {
+  status: "releasing",
+  status_reason: expect.stringContaining("`domains.restore` keeps the domain and its name"),
+};
 
 describe("a purchased name", () => {
   test("is given up only with `release=true`", async () => {

@@ -13,7 +13,7 @@ const bearerToken = (header = ""): string | undefined => /^Bearer +([^\s]+) *$/i
 
 /**
  * The principal of a service account token that this process has accepted before. Undefined for any other header, and
- * for a token that this process knows to have ended. Use this only to guess which items to read.
+ * for a token that is revoked or expired, as far as this process knows. Use this only to guess which items to read.
  */
 export function expectedPrincipal(header: string | undefined, seen: SeenItems, now: Date): Principal | undefined {
   const token = bearerToken(header);

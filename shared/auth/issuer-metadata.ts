@@ -39,10 +39,15 @@ async function fetchJson(url: string, headers: Record<string, string> = {}): Pro
   }
 }
 
-/** How long a failure is remembered, in milliseconds. So requests do not all wait for an issuer that is down. */
+/**
+ * How long a failure is remembered, in milliseconds. In this time, requests that need the metadata fail at once, so
+ * that they do not all wait for an issuer that is down.
+ */
 const failureKeptMs = 5_000;
 
+/** The metadata of each issuer, by the issuer's name. The reading may still be under way. */
 const known = new Map<string, Promise<Metadata>>();
+/** When the last reading of an issuer's metadata failed, by the issuer's name, as `performance.now()`. */
 const failed = new Map<string, number>();
 
 /**
@@ -75,7 +80,9 @@ async function readMetadata(issuer: string): Promise<Metadata> {
 export const SignIn = z
   .object({
     authorization_endpoint: z.string().meta({ description: "Where the browser is sent to sign in." }),
-    token_endpoint: z.string().meta({ description: "Where the page exchanges the code for the token." }),
+    token_endpoint: z
+      .string()
+      .meta({ description: "The address at which the code that the browser brings back is exchanged for the token." }),
     client_id: z.string().meta({ description: "The public client. PKCE (RFC 7636) is required." }),
     scope: z.string().meta({ description: "The scope of the request." }),
     parameters: z.record(z.string(), z.string()).meta({ description: "Further parameters of the request." }),

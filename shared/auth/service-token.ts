@@ -84,8 +84,9 @@ export const tokenWrite = (input: {
 });
 
 /**
- * Plans the end of the tokens that are live at `now`, and returns their public ids. The tokens are revoked, or they
- * expire at the time `expires`. A token that expires sooner stays as it is.
+ * Plans the end of the tokens that are live at `now`: neither revoked nor expired. Returns their public ids. With
+ * `revoked`, all of these tokens are revoked at this time. With `expires`, they expire at this time, but a token that
+ * expires sooner stays as it is.
  */
 export async function planTokenEnds(
   table: Reader,
@@ -147,7 +148,7 @@ const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => (
 
 /**
  * The service account of a token that this process has accepted before. Undefined for any other token, and for a token
- * that this process knows to have ended. Use this only to guess which items to read.
+ * that is revoked or expired, as far as this process knows. Use this only to guess which items to read.
  */
 export function expectedService(token: string, seen: SeenItems, now: Date): Principal | undefined {
   const parts = partsOf(token);

@@ -36,8 +36,12 @@ const isIdToken = (payload: JwtPayload): boolean =>
   ["nonce", "at_hash", "c_hash"].some((claim) => claim in payload);
 
 /**
- * Makes the checks that the library leaves to its caller: RFC 7515 §4.1.11 (we support no extension), RFC 8725 and RFC
- * 9068. Throws if a check fails.
+ * Makes the checks that the library leaves to its caller. Throws unless the token:
+ * - needs no extension (RFC 7515 §4.1.11), because we support none;
+ * - is an access token by its `typ` (RFC 9068), if the issuer is configured with `at+jwt`;
+ * - is not an ID token;
+ * - is signed with an algorithm that is configured for the issuer (RFC 8725);
+ * - has the claims `exp` and `sub`.
  */
 function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): void {
   if ("crit" in header) throw new Error("an extension that is not understood");
@@ -57,6 +61,7 @@ function principalId(issuer: Issuer, subject: string): string {
   return idOfWords(issuer.issuer, subject);
 }
 
+/** A claim that is a text of 1 to 320 characters, such as an e-mail address. Undefined for any other value. */
 const textClaim = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= 320 ? value : undefined;
 
@@ -91,13 +96,17 @@ function verifiedClaim(value: unknown, { emailsAreVerified }: Issuer): boolean |
 const inlineUri = (index: number): string => `inline:${index}`;
 
 /**
- * How long keys are used, and how long a verified token is remembered, in milliseconds. If an issuer removes a key, the
- * key is used for this time at most, and a token that was verified at the end of this time is remembered for as long.
- * So after five minutes, no token with the key is accepted.
+ * How long keys are used before they are fetched again, and how long a verified token is remembered, in milliseconds.
+ * If an issuer removes a key, the key is used for this time at most. A token that is verified at the end of this time
+ * is remembered for the same time again. So after five minutes, no token with the key is accepted. There is one
+ * exception: while the keys cannot be fetched, the former keys stay in use.
  */
 const trustedMs = 150_000;
 
-/** How long older keys are used after they could not be fetched again, in milliseconds. */
+/**
+ * How long the former keys are used after an attempt to fetch the keys has failed, until the next attempt, in
+ * milliseconds.
+ */
 const retryMs = 60_000;
 
 /** A cache that fetches key sets again after `trustedMs`. While a key set cannot be fetched, the former one is used. */
@@ -170,9 +179,9 @@ const expiryOf = (token: string): number =>
   Expiry.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).exp * 1_000;
 
 /**
- * Verifies a token once, and then recognizes the token by its SHA-256. The check of a signature takes more time than
- * all other computation of a request.
- * - A token is remembered until it expires, and for `trustedMs` at most. Refused tokens are not remembered.
+ * Verifies a token once, and then recognizes the token by its SHA-256, because the check of a signature takes more time
+ * than all other computation of a request. A token is remembered until it expires, and for `trustedMs` at most. Refused
+ * tokens are not remembered.
  */
 export function rememberTokens(verify: Verify): Verify {
   const verified = new Map<string, { principal: Principal; untilMs: number }>();

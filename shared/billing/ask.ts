@@ -25,7 +25,8 @@ export type AskContext = {
 
 /**
  * The age of a checkout, in milliseconds, after which the worker stops asking: once the provider has answered about an
- * older checkout, only the result page asks again. Bank debits take up to two weeks.
+ * older checkout, only the result page asks again. Bank debits take up to two weeks, so their result comes within this
+ * time.
  */
 export const askedForMs = 30 * dayMs;
 

@@ -24,7 +24,7 @@ import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./inv
 /**
  * A managed dedicated IP, as far as its charges need it. The IP is paid in advance until `paid_until`, and is charged
  * from that day on. An IP without `paid_until` was not ready yet, and costs nothing. `first_days_price` is the price of
- * the first days, which an IP of an earlier version lacks.
+ * the first days. The price is missing for an IP that an earlier version claimed.
  */
 export type ClaimedIp = Pick<StoredIp, "created_at" | "paid_until" | "first_days_price">;
 
@@ -161,7 +161,8 @@ async function planOf(
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
   const statusPlan = await planAccountStatus(table, book.account, book.status, now, debtOf(book));
-  // A new invoice has the version 0, and is stored as paid at once.
+  // A new invoice has the version 0. `invoiceWrites` stores it, as paid if it is paid at once. So only the invoices
+  // that were stored before need a write of their own.
   const storedPaid = book.paid.filter(({ version }) => version > 0);
   // The account's status follows from the state, so a change of the status needs the condition on the state too.
   const isChanged = state !== before || book.status !== book.account.status;
@@ -195,7 +196,8 @@ async function planOf(
       ...wallet.changes,
       ...statusPlan.changes,
     ],
-    // A recorded day changes no resource until it is on an invoice.
+    // Recording a day changes no resource until the day is on an invoice. So a transaction may have writes but no
+    // change to record.
     housekeeping: true,
   };
 }

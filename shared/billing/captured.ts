@@ -20,8 +20,8 @@ const pageSize = 100;
 /**
  * The captured purchases that are on no invoice yet, up to a day, oldest first. Every purchase is an entry of the
  * ledger account `revenue`, and the entries are numbered without gaps. `next` is the number of the first entry for the
- * next invoice. So each purchase is on exactly one invoice. `isMore` is true if one invoice cannot have all of these
- * purchases.
+ * next invoice. The caller stores `next` as `revenue_entries` in the transaction that stores the invoice. So each
+ * purchase is on exactly one invoice. `isMore` is true if one invoice cannot have all of these purchases.
  */
 export async function uninvoicedPurchases(
   table: Reader,
@@ -73,7 +73,8 @@ async function detailsOf(table: Reader, accountId: string, entries: readonly Ent
     entries.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id)),
   );
   const ordinals = movements.map((item) => ordinalOf(StoredMovement.parse(item).reference ?? ""));
-  // No row has the ordinal 2 ** 40.
+  // A reference without an ordinal gets the ordinal 2 ** 40, which no row has. `parse` then throws, because there is no
+  // row.
   const rows = await table.getMany(ordinals.map((ordinal) => rowKey(transactionsOf(accountId), ordinal ?? 2 ** 40)));
   return entries.map(({ at, amount }, index) => {
     const { description, charged_vat = { ...noVat, amount: 0 } } = StoredTransaction.parse(rows[index]);

@@ -24,8 +24,8 @@ export const Accrual = z.object({
   dedicated_ips: z.int().min(0),
   sent_mails: z.int().min(0),
   /**
-   * The VAT rule of the day. Absent if no VAT was charged, or if the day is older than the recording of VAT. The
-   * invoice then uses the present rule.
+   * The VAT rule of the day. Absent if no VAT was configured when the day was recorded, or if an earlier version
+   * recorded the day without VAT. The invoice charges such a day by the rule of the day on which the invoice is made.
    */
   vat: VatRule.optional(),
 });
@@ -167,8 +167,8 @@ function usedLines(id: PlanId, days: readonly Accrual[], currency: string): Line
 }
 
 /**
- * The line for the rest of a plan's minimum for some days, after the cost `used` of the usage. No line if the usage
- * reaches the minimum.
+ * The line that raises the cost of some days to the plan's minimum for these days. `used` is the cost of the usage. No
+ * line if the usage reaches the minimum.
  */
 function minimumLines(id: PlanId, days: readonly Accrual[], used: number, currency: string): Line[] {
   const { plan, monthDays } = planOfMonth(id, days, currency);

@@ -115,5 +115,5 @@ async function setupResult(
 const setupMessages = {
   pending: "Your card is being saved. This takes a moment.",
   saved: "Your card is saved.",
-  expired: "No card was saved: the page has expired, or a newer page has saved another card.",
+  expired: "This page saved no card: it has expired, or a newer page has saved another card.",
 } as const;

@@ -20,9 +20,9 @@ export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Prom
   isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
 
 /**
- * The answer that a claim would get now, with its costs. Takes no address. The costs are those of an IP that is ready
- * now: its first days are paid in advance, and later days are charged. Throws the errors of `reserveIp`, except for a
- * lack of money.
+ * The answer that a claim would get, and the costs of the claim. Takes no address out of the stock. The costs assume
+ * that the IP is ready at once: its first days are paid in advance, and later days are charged. Throws the errors of
+ * `reserveIp`, except for a lack of money.
  */
 async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer> {
   const { table, commit, now, permissions } = context;

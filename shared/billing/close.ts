@@ -19,14 +19,16 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
  * Closes an account for good. The same transaction makes the final invoices: the usage up to the end of today is
  * invoiced, and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in
  * the wallet: nothing is paid out. Then the workers end the open payment pages at the provider, and take back the
- * managed dedicated IPs. If the account is closed already, makes the workers do this again, and invoices and pays what
- * `runAccount` invoices and pays for a closed account. Throws 404 if there is no account.
+ * managed dedicated IPs.
+ * If the account is closed already, this function invoices the purchases that were paid since the account was closed,
+ * and pays the open invoices. The workers end payment pages and take back IPs again. Throws 404 if there is no account.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);
   const context = { table, now: () => now, requestId: randomUUID() };
   await askAboutVatId(accountId, context);
-  // Days of earlier months take a transaction for each month.
+  // The transaction that closes the account records at most 31 days (`settleNow`). So the days before today are
+  // recorded and invoiced first, in one transaction for each month.
   await runAccount(accountId, plusDays(today, -1), context);
   await operatorCommit(
     table,
@@ -42,8 +44,8 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
     });
     return plan;
   });
-  // If the process dies here, the checks of the next day take the IPs back. Only suspended IPs have no check: for them,
-  // the account has to be closed again.
+  // If the process dies here, the checks of the next day take the IPs back. Only suspended IPs have no check. For them,
+  // the operator has to run this function again.
   await takeBackSoon(accountId, table, now);
   // If the process dies here, the pages are ended when their tasks are due, in an hour at most.
   await askSoon(accountId, table, now);

@@ -5,7 +5,8 @@ import type { Write } from "../table/writes.ts";
 import { type BillingState, firstState } from "../wallet/state.ts";
 
 /**
- * The queue of the accounts. An account is due when its next day can be closed. The transaction that closes an
+ * The queue of the accounts whose days are to be closed. To close a day means to record its usage, and at the end of a
+ * month to make the invoice. An account is due when its next day can be closed. The transaction that closes an
  * account's days also moves the account in the queue. So after a crash, the next run continues with the first day that
  * is not closed.
  *
@@ -26,7 +27,9 @@ export const closableAt = (day: Day): string => later(startOf(plusDays(day, 1)),
 /** The last day that can be closed at a time. */
 export const lastClosable = (at: Date): Day => plusDays(later(at, -closingDelayMs).slice(0, 10), -1);
 
-/** When the next day of an account can be closed; null for a closed account, which has no further days. */
+/**
+ * When the next day of an account can be closed. Null for an account with the status `closed`: it has no further days.
+ */
 export const nextClosing = (
   { status, created_at }: Pick<StoredAccount, "status" | "created_at">,
   state: Pick<BillingState, "accrue_from"> | undefined,

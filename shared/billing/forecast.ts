@@ -26,7 +26,11 @@ async function mailsPerDay(table: Reader, { accountId, account, now }: AccountBi
   return Math.round([...sent.values()].reduce((sum, count) => sum + count, 0) / days.length);
 }
 
-/** The days of one month up to `last` that are on no invoice yet. Days to come are estimated as in `usageOfDays`. */
+/**
+ * The days of one month up to `last` that are on no invoice yet: recorded days as they are stored, other days up to
+ * today with their usage so far, and future days with the present mailboxes and dedicated IPs. Today and each future
+ * day on a plan have at least `mails` sent mails.
+ */
 export async function daysToInvoice(
   table: Reader,
   book: AccountBilling,
@@ -46,7 +50,7 @@ export const PeriodCost = z
     lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
     vat: MoneyText.meta({
       description:
-        "The VAT on the lines. Each day has the VAT of that day. Today and later days have the VAT by the present billing profile.",
+        "The VAT on the lines. Each past day has the VAT that applied on that day. Today and later days have the VAT by the present billing profile.",
     }),
     total: MoneyText.meta({
       description:
@@ -58,7 +62,8 @@ export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**
  * A forecast of the next invoice for a month. It assumes the present mailboxes and dedicated IPs, and as many mails a
- * day as `mailsPerDay` returns. Days of the month that are on an invoice already are left out.
+ * day as the mean of the last seven days (`mailsPerDay`). Days of the month that are on an invoice already are left
+ * out.
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);

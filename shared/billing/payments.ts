@@ -119,9 +119,10 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Paym
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
- * Plans the new status of a top-up, if the new status has a higher rank than the present status. If the top-up is paid,
- * the batch of purchases that waits for the payment becomes due. The automatic recharge that the payer had to confirm
- * gets its result.
+ * Plans the new status of a top-up, if the new status has a higher rank than the present status.
+ * - If the top-up is paid, the batch of purchases that waits for the payment becomes due.
+ * - If the page of the top-up is for the confirmation of an automatic recharge, the recharge ends with the result of
+ *   the page.
  */
 async function planStatus(
   table: Reader,

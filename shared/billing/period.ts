@@ -49,7 +49,7 @@ export const MonthUsage = z
     invoiced: MoneyText.meta({ description: "The part of the total that is on invoices already, without VAT." }),
     minimum: MoneyText.nullable().meta({
       description:
-        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The lines contain the part of this minimum for the days until now.",
+        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The days so far have a part of this minimum. If their usage costs less than this part, the lines have the difference.",
     }),
     forecast: PeriodCost.nullable().meta({
       description:
@@ -128,7 +128,10 @@ async function daysOnInvoices(
   return (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
 }
 
-/** The number of invoices that one read returns. An account has at least one invoice for each month that it paid. */
+/**
+ * The number of invoices that one read returns. An account has at least one invoice for each month that it paid, so one
+ * read covers about two years at most.
+ */
 const pageSize = 25;
 
 /** The periods of the invoices of a month, oldest first. */
@@ -147,9 +150,9 @@ async function invoicePeriods(
   }
   const next = nextMonth(month);
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
-  // Many purchases make several invoices of one period. Purchases after the closing or an immediate cancellation make
-  // an invoice for a day that is on another invoice already. So each period is taken once, and periods of such days are
-  // left out.
+  // Many purchases make several invoices of one period. A purchase that is paid after the account was closed, or after
+  // the plan was cancelled immediately, makes an invoice for a day that is on another invoice already. So each period
+  // is taken once, and periods of such days are left out.
   const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
   return periods.filter(({ period_start }, index) =>
     periods.slice(0, index).every(({ period_end }) => period_end < period_start),

@@ -145,7 +145,10 @@ const planChange = (
   from: Day,
 ) => change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
 
-/** A change of plan can be this many days ahead. The state has an entry for each change, and must fit into one item. */
+/**
+ * A change of plan can be this many days ahead. The state has an entry for each planned change, at most one for each
+ * day. The limit keeps the number of entries so small that the state fits into one item of the table.
+ */
 const maxDaysAhead = 366;
 
 const invalidDay = (msg: string): InvalidInput => invalidAt(["body", "effective_date"], msg);
@@ -156,9 +159,9 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
 
 /**
  * Cancels the plan from the first day of the next month on. With `isImmediate`, today is the last day of the plan, and
- * this function records and invoices the usage of today at once. After this, the account counts as an account without
- * a plan (see `planToday`). So `effective_at` of the answer is the start of today, although the stored plans change
- * tomorrow. Throws:
+ * this function records and invoices the usage of today at once. Further usage of today could not be charged, so the
+ * account counts as an account without a plan (`planToday`). Therefore `effective_at` of the answer is the start of
+ * today, although the stored plans change tomorrow. Throws:
  * - 409 `plan_cancelled` if the plan is cancelled already;
  * - 409 `plan_in_use` while the account has managed dedicated IPs.
  */
@@ -199,8 +202,8 @@ const planInUse = (dedicated_ip_count: number): Problem =>
 const maxDaysPerTransaction = 31;
 
 /**
- * Makes the final invoices, and pays them from the wallet: for purchases after an earlier immediate cancellation, for a
- * month that ended and is not invoiced yet, and for the days of this month up to `last`. Does nothing if more than 31
+ * Makes the final invoices, and pays them from the wallet. Invoices purchases after an earlier immediate cancellation,
+ * a month that ended and is not invoiced yet, and the days of this month up to `last`. Does nothing if more than 31
  * days are not recorded yet. The daily run then makes these invoices.
  */
 export async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {

@@ -74,7 +74,8 @@ function withAnswer(profile: StoredProfile, answer: VatAnswer, now: Date): Store
 
 /**
  * The members of a profile that remember its VAT at the end of yesterday, if `next` has another country or VAT id. An
- * answer of the register changes neither, and counts for all days that are not recorded yet.
+ * answer of the register changes neither the country nor the VAT id, so the former answer is not remembered: the new
+ * answer counts for all days that are not recorded yet.
  */
 function formerVat(before: StoredProfile, next: StoredProfile, now: Date): Pick<StoredProfile, "former_vat"> {
   const { country, vat_id, vat_id_status } = before;

@@ -54,9 +54,9 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
 /**
  * Records in a book that the account has no plan.
  * - The first day without a plan gets an event.
- * - After `leavingDays` days, another event says that the mail of the account is closed. So members have known about
- *   the end of the plan for at least this time.
- * - When the account has a plan again, both records are removed after the first whole day with a plan is closed. So a
+ * - After `leavingDays` days, another event says that nobody can use the account's mailboxes any more. So members have
+ *   known about the end of the plan for at least this time.
+ * - When the account has a plan again, both records are removed once the first whole day with a plan is recorded. So a
  *   plan that is cancelled on its first day does not start the count of days again.
  */
 function notePlanEnd(book: AccountBilling): void {

@@ -14,7 +14,7 @@ import { buyerOf, presentSeller } from "./invoices/parties.ts";
 import { owedParts, payOwedAmount } from "./owed.ts";
 import { usageOfDays } from "./usage.ts";
 
-/** Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month. */
+/** Records the usage of every unrecorded day up to `last`, at most to the end of the month that is invoiced next. */
 export async function accrueThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
   if (end < book.state.accrue_from) return;
@@ -27,7 +27,7 @@ export async function accrueThrough(table: Reader, book: AccountBilling, last: D
 /**
  * Makes an invoice for the recorded days and the purchases up to `last`. The recorded days must be of one month. Makes
  * no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an invoice
- * of their own, and the days stay unsettled. In this case the caller must call this function again.
+ * of their own, and the days stay on no invoice. In this case the caller must call this function again.
  */
 export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;
@@ -114,8 +114,8 @@ function addInvoice(
 }
 
 /**
- * The most invoices that one transaction pays. The transaction may also record a month of days. Each invoice takes
- * seven writes.
+ * The most invoices that one transaction pays. A transaction has room for 100 writes. Each invoice takes seven of them,
+ * and the transaction may also record a month of days, with a write for each day.
  */
 const maxPaid = 5;
 

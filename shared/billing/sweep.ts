@@ -31,9 +31,9 @@ export type SweepContext = RunContext & { log: Log };
 type SweepBounds = { atOnce?: number; budgetMs?: number; pageSize?: number };
 
 /**
- * The result of a run over one shard, as numbers of accounts: `closed`, `failed`, and `waiting` for their turn or for
- * another try. `behind` counts the accounts that were due more than a day ago and are not closed. `is_done` says
- * whether the run reached the end of the shard.
+ * The result of a run over one shard, as numbers of accounts: `closed` (their days are closed), `failed`, and `waiting`
+ * for their turn or for another try. `behind` counts the accounts that were due more than a day ago and whose days are
+ * not closed. `is_done` says whether the run reached the end of the shard.
  */
 export type ShardResult = { closed: number; failed: number; waiting: number; behind: number; is_done: boolean };
 
@@ -47,8 +47,8 @@ const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minu
 
 /**
  * Closes all days that can be closed, of all accounts in the queue, for `budgetMs` milliseconds at most.
- * - Goes through the shards that no other process has claimed. The first shard is a different shard in each minute.
- * - First puts accounts into the queue that are not in it yet (`queueAccounts`).
+ * - First puts the accounts that are not in the queue yet into the queue (`queueAccounts`).
+ * - Then goes through the shards that no other process has claimed. It begins with a different shard in each minute.
  * - An account that fails is logged and tried again later. Other accounts do not wait for it.
  * - A process may die at any time: its claim ends after `claimMs`, and another process goes on.
  */
@@ -66,7 +66,8 @@ export async function sweepBilling(context: SweepContext, bounds: SweepBounds = 
     const result = await claimAndClose(shard, context, { ...bounds, isOver });
     if (!result) continue;
     results.push(result);
-    // The alarm `BillingBehind` counts these lines, also in a stage that logs only errors.
+    // The alarm `BillingBehind` adds up `behind` of these lines. A line with a number above 0 is an error, so that the
+    // alarm also works in a stage that logs only errors.
     log[result.behind > 0 ? "error" : "info"]("billing shard closed", { shard, ...result });
   }
   return results;
@@ -90,7 +91,7 @@ async function claimAndClose(
   return withClaim(table, claimKey(shard), claim, () => closeShard(shard, context, bounds));
 }
 
-/** Closes the accounts of a shard that are due, the earliest first. */
+/** Closes the days of the accounts of a shard that are due, the earliest account first. */
 async function closeShard(
   shard: number,
   context: SweepContext,
@@ -186,9 +187,9 @@ const Queued = z.object({ count: z.int(), version: z.int() });
 const queuedAtOnce = 50;
 
 /**
- * Puts the accounts that were created before there was a queue into the queue, oldest first, until `isOver`. Each transaction also stores how
- * many accounts have been queued, so that a later call continues with the next account. An account that is queued
- * already keeps its place.
+ * Puts the accounts that were created before there was a queue into the queue, oldest first, until `isOver` returns
+ * true. Each transaction also stores how many accounts have been queued, so that a later call continues with the next
+ * account. An account that is queued already keeps its place.
  */
 export async function queueAccounts(
   { table, now }: Pick<SweepContext, "table" | "now">,

@@ -103,9 +103,9 @@ async function rangeOf(
 }
 
 /**
- * The position of the first of `total` transactions whose `effective_at` is not before `atMs` (milliseconds since 1970);
- * `total` if there is none. Uses binary search: the transactions are in the order of `effective_at`, and no transaction
- * is ever deleted or moved.
+ * The position of the first of `total` transactions whose `effective_at` is not before `atMs` (milliseconds since
+ * 1970); `total` if there is none. Uses binary search: the transactions are in the order of `effective_at`, and no
+ * transaction is ever deleted or moved.
  */
 async function firstAt(table: Reader, accountId: string, atMs: number, total: number): Promise<number> {
   let [low, high] = [0, total];

@@ -23,11 +23,15 @@ type UsageByDay = {
   mailboxesOn: (day: Day) => number;
   /** How many managed dedicated IPs are charged on a day. */
   dedicatedIpsOn: (day: Day) => number;
-  /** Whether the account has a managed dedicated IP on a day that is paid, also in advance (see `isPaidFor`). */
+  /**
+   * Whether the account has a managed dedicated IP that counts on a day. An IP counts on the days on which it is
+   * charged. In its first days, which are paid in advance, it counts on the days for which their price is enough
+   * (`isPaidFor`).
+   */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
 
-/** Whether the price of the first days of an IP is enough for a day among its first days. */
+/** Whether the price that was paid for the first days of an IP is enough for one of these days. */
 type IsPaidFor = (ip: ClaimedIp, day: Day) => boolean;
 
 /**
@@ -37,7 +41,7 @@ type IsPaidFor = (ip: ClaimedIp, day: Day) => boolean;
  *   from the day on which it was first ready, when its first days were paid. It is charged from the day on which its
  *   prepaid time ends. An IP that is not ready exists on days after `today` only, and is not charged. `claimed` are
  *   IPs that a dry run adds.
- * - An IP in its first days does not count in `hasDedicatedIpOn` on a day for which it is not paid (`isPaidFor`).
+ * - In its first days, an IP counts in `hasDedicatedIpOn` only on days for which their price is enough (`isPaidFor`).
  */
 export async function readUsage(
   table: Reader,
@@ -141,6 +145,7 @@ const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });
 /** The first and the last day on which a deleted mailbox existed. */
 type DaysOfLife = { first: Day; last: Day };
 
+/** The days of life of deleted mailboxes, from the rows of their list. */
 const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
   rows.map((row) => {
     const { created_at, deleted_at } = Lifetime.parse(row);
@@ -158,7 +163,8 @@ function countMailboxes(table: Reader, accountId: string, from: Day, today: Day)
       { list: deletedMailboxesOf(accountId), resolve: daysOf },
     ]);
     if (!existing || !deleted) throw new Error("there is no head for a list");
-    // `page` compares the heads after this read. So no purge and no creation falls between the reads.
+    // `page` compares the heads of the two lists after this read. If they have changed, everything is read again. So no
+    // purge and no creation falls between the reads.
     const [purged, created] = await Promise.all([
       readPastMailboxes(table, accountId, from),
       from < today ? createdAfter(table, accountId, from) : [],
@@ -206,12 +212,12 @@ async function createdAfter(table: Reader, accountId: string, day: Day): Promise
 /** A managed dedicated IP. `last_day` is its last day if it was removed. */
 type OwnedIp = ClaimedIp & { last_day?: Day };
 
-/** Reads the managed dedicated IPs of an account, with the IPs that were removed on a day or later. */
+/** Reads the managed dedicated IPs of an account, with the IPs that were removed on the day `from` or later. */
 async function managedSince(table: Reader, accountId: string, from: Day): Promise<OwnedIp[]> {
   const [ips] = await readHeads(table, [ipsOf(accountId)]);
   if (!ips || ips.next === 0) return [];
   const present = ips.live > 0 ? await managedIps(table, accountId) : [];
-  // An IP that is removed between the two reads is in both.
+  // An IP that is removed between the two reads is in the results of both.
   const removed = await readPastIps(table, accountId, from);
   return [...present.filter(({ id }) => !removed.some((past) => past.id === id)), ...removed];
 }

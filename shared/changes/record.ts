@@ -11,8 +11,8 @@ import type { Change } from "./kind.ts";
 
 /*
  * Every recorded change in an account is one entry of the account's journal, written by the transaction that makes the
- * change. Housekeeping (`ChangePlan`) is not recorded. The audit log reads the journal, and a worker publishes each
- * entry from the table's stream (transactional outbox).
+ * change. Writes that change no resource for callers are not recorded (`housekeeping` of `ChangePlan`). The audit log
+ * reads the journal, and a worker publishes each entry from the table's stream (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
@@ -50,7 +50,7 @@ export type Author = {
 
 /**
  * The product itself as the author of changes without a caller. `id` is the part of the product. Without `requestId`,
- * the changes get an id of their own.
+ * the changes get a new request id.
  */
 export const systemAuthor = (action: string, id: string, requestId: string = randomUUID()): Author => ({
   action: `system: ${action}`,
@@ -88,7 +88,7 @@ export type StoredChange = z.output<typeof StoredChange>;
 
 /**
  * The writes that record the changes of one transaction in one account. Call this function at most once for each
- * account of a transaction.
+ * account of a transaction, because a transaction cannot write the counters of a journal twice.
  */
 export function recordWrites(accountId: string, changes: readonly Change[], author: Author, now: Date): Write[] {
   const rows = changes.map(({ type, resource, before, after }, index): z.input<typeof StoredChange> => ({

@@ -1,6 +1,6 @@
 /**
- * The errors of the API, by their stable codes. A REST route answers them as RFC 9457 problem details. Invalid input
- * has another body there: `HTTPValidationError` of the specification (`InvalidInput`).
+ * The errors of the API, by their stable codes. A REST route answers them as RFC 9457 problem details. A REST route
+ * answers invalid input (`InvalidInput`) with another body: `HTTPValidationError` of the specification.
  */
 const problems = {
   malformed_json: { status: 400, title: "The body is not valid JSON" },

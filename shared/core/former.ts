@@ -20,7 +20,7 @@ export const valueOn = <T>(day: Day, present: T, former: readonly Former<T>[] = 
 export function withFormer<T>(former: readonly Former<T>[] = [], before: T, today: Day): Former<T>[] {
   const [yesterday, oldest] = [plusDays(today, -1), plusDays(today, -formerDays)];
   const kept = former.filter(({ until }) => until >= oldest);
-  // If the value has changed earlier today, the list already has the value at the end of yesterday, and `before` held at
-  // the end of no day.
+  // If the value has changed earlier today, the list already has the value at the end of yesterday, and `before` held
+  // at the end of no day.
   return (kept.at(-1)?.until ?? "") >= yesterday ? kept : [...kept, { ...before, until: yesterday }];
 }

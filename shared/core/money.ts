@@ -55,8 +55,8 @@ export const moneyUpTo = (most: number, least = 1) =>
     .union(
       [
         z.string().regex(amountPattern, { abort: true }),
-        // `least` may rise, but a minimum in the published schema must not (docs/compatibility.md). So only `superRefine`
-        // checks `least`.
+        // `least` may rise, but a minimum in the published schema must not (docs/compatibility.md). So only
+        // `superRefine` checks `least`.
         z
           .number()
           .min(1 / unit)

@@ -64,8 +64,8 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The most bytes of the content of an answer that is stored for its Idempotency-Key. A row of the table holds at most
- * 400 KB.
+ * The most bytes of the content of an answer that is stored for its Idempotency-Key. The whole answer must fit into a
+ * row of the table, which holds at most 400 KB.
  */
 export const mostStoredBytes = 200_000;
 

@@ -56,9 +56,10 @@ export function setClockAhead(ms: number): void {
 }
 
 /**
- * A time in the future, as a caller gives it: RFC 3339 with any offset. The output is a `Timestamp`. The member must be
- * named `expires_at`. The schema accepts a time that has passed, because a repeat of an answered request gets its answer
- * even after this time. `requireFutureEnds` refuses such a time before a request runs.
+ * A time in the future, as a caller gives it: RFC 3339 with any offset. The output is a `Timestamp`. The schema accepts
+ * a time that has passed, because a repeat of an answered request gets its answer even after this time.
+ * `requireFutureEnds` refuses such a time before a request runs. It finds the times by the name `expires_at`, so the
+ * member must have this name.
  */
 export const FutureTime = z.iso
   .datetime({ offset: true, abort: true })

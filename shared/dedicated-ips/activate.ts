@@ -27,7 +27,10 @@ export function activationVerb({ status }: Pick<StoredIp, "status">): IpVerb {
   return status === "active" ? "updated" : "activated";
 }
 
-/** Plans a host's firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder. */
+/**
+ * Plans a host's firm hold on its addresses. With a firm hold, another host cannot take an address over while this host
+ * still proves the address or is suspended. Throws 409 `ip_taken` for an address with another holder.
+ */
 export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
@@ -39,10 +42,11 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
 }
 
 /**
- * Takes the addresses that a host has just proved from their present holders, the rivals of the host. The host does not
- * hold the addresses yet (`planFirmHold`). A rival that loses one address loses all of its addresses. It returns to
- * `pending_authorization`; a suspended rival does so once it is resumed. All hosts publish their proof for an address
- * at the same name, so `check` has the texts of a rival too. Throws 409 `ip_taken`:
+ * Takes the addresses that a host has just proved from their present holders, the rivals of the host. This function
+ * does not give the addresses to the host: the caller must use `planFirmHold` next. A rival that loses one address
+ * loses all of its addresses. It returns to `pending_authorization`; a suspended rival does so once it is resumed. All
+ * hosts publish their proof for an address at the same name, so `check` has the texts of a rival too. Throws 409
+ * `ip_taken`:
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */

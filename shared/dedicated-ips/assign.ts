@@ -32,6 +32,7 @@ export function aheadOfMove(
   refs: readonly string[],
   expected: Expected,
 ): Ahead {
+  // `visibleIp` reads the dedicated IP, and the plan of the operation reads it again.
   const key = ipKey(account_id, id);
   // Each domain is read ahead only once, for `readDomainIndexes`. The plan must read the domains again, after it has
   // read that no other operation runs.
@@ -157,8 +158,9 @@ async function moveAll(
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // The domains are read before the operation. An operation that exists then had not been dropped when the domains
-      // were read. If it is dropped later, `dropOperation` gives its domains new versions, and this transaction fails.
+      // The domains are read before the operation. So an operation that is found had not been dropped when the domains
+      // were read. Whoever drops it after that changes the version of one of its domains (`fence` of `dropOperation`).
+      // This transaction has a condition on the version of every domain, so it fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;

@@ -84,8 +84,8 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 
 /**
  * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on
- * its addresses is not firm any more. If another call has issued the first key meanwhile, and `reissue` is false,
- * issues nothing.
+ * its addresses is not firm any more: another host can take over an address by proving it. If another call has issued
+ * the first key meanwhile, and `reissue` is false, issues nothing.
  */
 async function issueKey(
   found: StoredIp,
@@ -97,7 +97,7 @@ async function issueKey(
   const password = newRelayPassword();
   const sealed_relay_password = await sealRelayPassword(found, password, secrets);
   return commit(async () => {
-    // The addresses of a host never change.
+    // The addresses of a host never change, so the addresses that were read before are still right.
     const ips = found.addresses.map((address) => address.ip);
     const [ip, loosened] = await Promise.all([currentIp(found, context), planLoosening(table, found, ips)]);
     const isFirstKey = ip.key_hash === undefined;

@@ -46,7 +46,9 @@ export const IpName = line({ most: 100, description: "The dedicated IP's name." 
 
 const SetupRecord = z
   .object({
-    name: z.string().meta({ description: "The record's full name: `_setup.` and the host's name." }),
+    name: z
+      .string()
+      .meta({ description: "The record's full name: `_setup.` and the name in the address's reverse DNS." }),
     type: z.literal("TXT").meta({ description: "The record's type." }),
     value: z.string().meta({ description: "The record's text: the SHA-256 of the setup key, in hexadecimal." }),
   })

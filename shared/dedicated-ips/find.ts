@@ -85,9 +85,9 @@ export async function visibleIp(...search: Parameters<typeof findVisibleIp>): Pr
 }
 
 /**
- * Reads a dedicated IP to which the principal may assign domains: it holds `ip.assign` on the account, or on a domain
- * that sends from the dedicated IP. Throws 404 if the principal may not see the dedicated IP, and otherwise 403
- * `forbidden`. Throws the 422 of `domainsWithCapability`.
+ * Reads a dedicated IP to which the principal may assign domains: the principal holds `ip.assign` on the account, or on
+ * a domain that sends from the dedicated IP. Throws 404 if the principal may not see the dedicated IP. Throws 403
+ * `forbidden` if the principal may see it, but may not assign domains to it. Throws the 422 of `domainsWithCapability`.
  */
 export async function ipToMove(params: IpParams, context: ReadContext): Promise<StoredIp> {
   const ip = await findVisibleIp(params, ["ip.assign"], context);

@@ -87,7 +87,8 @@ async function requireAssignable(accountId: string, refs: readonly string[], vie
  *
  * When domains are assigned, also throws:
  * - 409 `ip_not_ready` if the status of the dedicated IP allows no domains;
- * - 409 `domain_not_ready` if a domain that has to move is not open, such as a deleted domain;
+ * - 409 `domain_not_ready` if a domain that has to move is `releasing`, such as a deleted domain, or if its
+ *   registration or transfer failed;
  * - 409 `domain_has_ip` if a domain sends from another dedicated IP.
  */
 export function requireReassignable(

@@ -104,6 +104,10 @@ export const TransferView = z
 /** The state of a request to the registrar, and of the money that is held for the request. */
 const RegistrarRequest = z.object({
   hold_id: z.string(),
+  /**
+   * How far the request is: the price is `held`, the registrar is `asked`, the registrar's operation is `running`. The
+   * request is over if its money is `captured` after a success, or if the request is `voided` after a failure.
+   */
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
   /** When the registrar was first asked. An operation that is older belongs to another request. */
   asked_at: Timestamp.optional(),

@@ -57,7 +57,9 @@ type Call = {
 type LambdaOptions = {
   /** Accepts requests without a credential. */
   public?: boolean;
-  /** Whether `answer` calls `invoke`. If the caller can be guessed, `invoke` authenticates, and this handler does not. */
+  /**
+   * Whether `answer` calls `invoke`. If the caller can be guessed, `invoke` authenticates, and this handler does not.
+   */
   invokes?: boolean;
   /** The schemas that `prime` prepares. */
   schemas?: readonly z.ZodType[];
@@ -67,7 +69,9 @@ type LambdaOptions = {
   checkBody?: (text: string) => void;
   /** Charges a request whose body cannot be read. The default charges 1 in the class `default`. Throws 401 and 429. */
   chargeUnread?: (request: Request, invocation: InvocationContext) => Promise<void>;
-  /** Makes the answer to a failure in another protocol. If undefined is returned, `failureResponse` makes the answer. */
+  /**
+   * Makes the answer to a failure in another protocol. If undefined is returned, `failureResponse` makes the answer.
+   */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath" | "headers">) => Response | undefined;
 };
 
@@ -243,8 +247,8 @@ function callerFailure(error: unknown, { invocation }: Call): Problem | InvalidI
 }
 
 /**
- * Whether the body parser refused a member that could change an object's prototype. It does so only in a text that is
- * valid JSON.
+ * Whether the body parser refused a member that could change an object's prototype. The parser refuses such a member
+ * only in valid JSON, and `forbiddenMember` needs valid JSON.
  */
 function isForbiddenKey(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;

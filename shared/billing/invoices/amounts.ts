@@ -13,7 +13,7 @@ export const VatView = z
   .object({
     treatment: VatTreatment.meta({
       description:
-        "`domestic`: the VAT of the seller's country. `oss`: the VAT of the customer's country. `reverse_charge`: the customer accounts for the VAT. `outside_eu`: no VAT of the EU. `none`: charged before there was VAT.",
+        "`domestic`: the VAT of the seller's country. `oss`: the VAT of the customer's country. `reverse_charge`: the customer accounts for the VAT. `outside_eu`: no VAT of the EU. `none`: charged while no VAT was configured.",
     }),
     country: z.string().nullable().meta({ description: "The country of the VAT, as an ISO 3166-1 code." }),
     rate: z.number().meta({ description: "The rate, in percent." }),
@@ -39,7 +39,8 @@ export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; t
 /**
  * Adds up the usage of a period and the purchases that the wallet has paid.
  * - The VAT on usage is rounded once for each rate. The VAT on a purchase is the VAT that was charged with it.
- * - Amounts with the same treatment, country and rate are one row of VAT. If no amount has VAT, there are no rows.
+ * - Amounts with the same treatment, country and rate are one row of VAT. If all amounts have the treatment `none`, the
+ *   invoice has no rows of VAT.
  */
 export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly Captured[]): InvoiceAmounts {
   const rows = new Map<string, VatRow>();

@@ -97,11 +97,12 @@ export const creditNoteKind = defineKind({
 /** The part of an invoice to credit: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
 export type Credit = { amount?: number; lines?: readonly number[] };
 
-const rowsOf = ({ vat, total }: StoredInvoice): VatRow[] => vat ?? [{ ...noVat, net: total, amount: 0 }];
+/** The rows of an invoice's VAT. An invoice without VAT counts as one row of its whole total. */
+const vatRowsOf = ({ vat, total }: StoredInvoice): VatRow[] => vat ?? [{ ...noVat, net: total, amount: 0 }];
 
 /** The amounts that no credit note has credited yet, by rate. */
 const leftOf = (invoice: StoredInvoice): VatRow[] =>
-  rowsOf(invoice).map((row, index) => {
+  vatRowsOf(invoice).map((row, index) => {
     const credited = invoice.credited?.vat[index] ?? { net: 0, amount: 0 };
     return { ...row, net: row.net - credited.net, amount: row.amount - credited.amount };
   });
@@ -134,8 +135,8 @@ function vatOfLines(lines: readonly Line[], row: VatRow): number {
 }
 
 /**
- * The rows of some lines of an invoice. Throws for a line that does not exist or is credited already, and if the lines
- * exceed the amount that is left to credit.
+ * The amounts to credit for some lines of an invoice, one for each row of the invoice's VAT. Throws for a line that
+ * does not exist or is credited already, and if the lines exceed the amount that is left to credit.
  */
 function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow[] {
   const left = leftOf(invoice);
@@ -155,7 +156,8 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
   });
 }
 
-const creditedBy = (invoice: StoredInvoice, { amount, lines }: Credit): VatRow[] =>
+/** The amounts that a credit takes from an invoice, one for each row of the invoice's VAT. */
+const rowsToCredit = (invoice: StoredInvoice, { amount, lines }: Credit): VatRow[] =>
   lines ? rowsOfLines(invoice, lines) : creditedRows(leftOf(invoice), amount ?? grossOf(leftOf(invoice)));
 
 /** The invoice after a credit. `lines` are the numbers of the lines that the operator chose. */
@@ -178,7 +180,8 @@ function withCredit(
 
 /**
  * The lines of a credit note: the chosen lines of the invoice, or one line for each credited row of VAT. `rows` are the
- * amounts to credit by the rows of the invoice, and `kept` are those of them that the credit note has.
+ * amounts to credit, one for each row of the invoice's VAT. `kept` are the rows of VAT of the credit note: the elements
+ * of `rows` that are not zero.
  */
 function linesOfNote(
   invoice: StoredInvoice,
@@ -265,7 +268,7 @@ export async function planCreditNote(
     // credit note changes the invoice meanwhile.
     const stored = await table.get(key, StoredInvoice);
     if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
-    const rows = creditedBy(stored, credit);
+    const rows = rowsToCredit(stored, credit);
     const note = newCreditNote(opened, stored, credit, rows, reason);
     const invoice = withCredit(stored, rows, credit.lines, note);
     made = { note, invoice };

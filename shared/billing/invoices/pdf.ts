@@ -76,6 +76,7 @@ function line({ document }: InvoicePage, y: number, color = rule, thickness = 0.
   document.moveTo(left, y).lineTo(right, y).lineWidth(thickness).strokeColor(color).stroke();
 }
 
+/** Draws the status of an invoice as a colored mark at the right edge, and returns the `y` of the mark's lower end. */
 function drawMark(page: InvoicePage, status: NonNullable<InvoiceDocument["status"]>, y: number): number {
   const { text, color } = marks[status];
   const size = { width: 50, height: 18 };

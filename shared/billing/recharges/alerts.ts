@@ -28,8 +28,8 @@ export const StoredAlerts = z.object({
   /** Whether the wallet was below the threshold at the last check. */
   is_low: z.boolean(),
   /**
-   * The last notice of each kind, as `<day>/<days>`: the day on which the account becomes past due or is suspended, and
-   * the number of days before this day.
+   * The last notice of each kind, as `<day>/<days>`. `<day>` is the day on which the account becomes past due or is
+   * suspended. `<days>` is 7 for the notice 7 to 2 days before this day, and 1 for the last notice.
    */
   past_due_notice: z.string().optional(),
   suspension_notice: z.string().optional(),

@@ -42,8 +42,8 @@ export const StoredSettings = z.object({
   /** The recharge that began last. */
   last: Id.optional(),
   /**
-   * How many recharges have failed one after another. A success, a new card, and a wallet that needs no recharge set
-   * the number to 0. So does the failure after which automatic recharges are switched off.
+   * How many recharges have failed one after another. The number returns to 0 after a success, after a new card, when
+   * the wallet needs no recharge, and when a failure has switched automatic recharges off.
    */
   failures: z.int(),
   /** No recharge begins before this time. */

@@ -72,7 +72,7 @@ const StoredSetup = z.object({
   due_at: Timestamp.nullable(),
   /** The page of the customer to which the result page leads the payer. */
   return_url: z.string().optional(),
-  /** When the provider was last asked for the result page. */
+  /** When the provider was last asked about the card because somebody opened the result page. */
   asked_at: Timestamp.optional(),
   version: z.int(),
 });
@@ -189,8 +189,8 @@ export const setupOfToken = (table: Reader, accountId: string, token: string): P
   rowOfToken(token, (reference) => readSetup(table, accountId, reference));
 
 /**
- * The write that records that the provider was asked for the result page. The write fails if another process has
- * changed the row since it was read.
+ * The write that stores when the provider is asked about the card because somebody opened the result page. The write
+ * fails if another process has changed the row since it was read.
  */
 export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: Date): Write => ({
   update: setupKey(accountId, id),

@@ -78,7 +78,8 @@ async function settleCardSetup(state: CardSetupState, context: RechargeContext):
       writes: [...planned.writes, ...(isSaved ? [settingsGuard] : [])],
     };
   });
-  // No recharge can begin with this card any more.
+  // The account has another saved card, so no new recharge can begin with the unneeded card. Only a recharge that began
+  // before can still charge it.
   if (unneeded !== undefined && !(await isCharging(table, accountId, unneeded, now()))) {
     await payments.removeCard(unneeded).catch((error: unknown) => {
       log.info("an unneeded card is still with the provider", { account_id: accountId, reason: String(error) });
@@ -124,7 +125,10 @@ async function askSetup(accountId: string, setup: StoredSetup, context: Recharge
 /** The shortest time between two questions from the result page, in milliseconds. */
 const pageIntervalMs = 4_000;
 
-/** Asks the provider for the result page of a card that is being saved, at most every four seconds. */
+/**
+ * Asks the provider about a card that is being saved, because somebody opened the result page. Asks at most every four
+ * seconds.
+ */
 export async function askSetupForPage(
   accountId: string,
   setup: StoredSetup,

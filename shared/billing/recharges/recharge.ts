@@ -32,7 +32,7 @@ import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "
 
 /*
  * A recharge has three steps:
- * - One transaction counts the amount for the month, and queues the recharge.
+ * - One transaction adds the amount to the month's sum of recharges, and queues the recharge.
  * - The provider charges the card, under the id of the recharge.
  * - Another transaction settles the recharge.
  *
@@ -74,8 +74,8 @@ function neededAmount(book: AccountBilling, { threshold, amount, charged, monthl
 
 /**
  * Begins a recharge if the wallet needs one and the customer's settings allow one. Returns the id of the recharge, or
- * undefined if none began. The amount counts for the month in the same transaction, so that two processes cannot pass
- * the cap. The worker of the queue charges the card.
+ * undefined if none began. The transaction that begins the recharge also adds the amount to the month's sum. So two
+ * processes that begin recharges at the same time cannot pass the cap. The worker of the queue charges the card.
  */
 export async function beginRecharge(accountId: string, context: WatchContext): Promise<string | undefined> {
   const { table, now } = context;

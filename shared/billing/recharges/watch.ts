@@ -33,7 +33,7 @@ export const watchedTypes = [
  */
 export async function watchWallet(accountId: string, context: WatchContext): Promise<void> {
   await beginRecharge(accountId, context);
-  await record(accountId, context, planLowBalance);
+  await recordNotice(accountId, context, planLowBalance);
 }
 
 /**
@@ -47,14 +47,16 @@ export async function giveBillingNotices(accountId: string, context: WatchContex
   const today = dayOf(context.now());
   // On most days no notice can be due, so the billing need not be read again.
   const isNearInvoice = noticeBefore(nextMonth(today), today) !== undefined;
-  if (isNearInvoice || status === "past_due") await record(accountId, context, planDueNotice);
+  if (isNearInvoice || status === "past_due") await recordNotice(accountId, context, planDueNotice);
 }
 
-type Notice = (table: Reader, book: AccountBilling, alerts: StoredAlerts) => Promise<ChangePlan<void>>;
+/** Plans a notice, and the change of the alerts that remembers it. Plans nothing if no notice is due. */
+type NoticePlan = (table: Reader, book: AccountBilling, alerts: StoredAlerts) => Promise<ChangePlan<void>>;
 
 const nothing: ChangePlan<void> = { value: undefined, writes: [], changes: [] };
 
-async function record(accountId: string, { table, now }: WatchContext, plan: Notice): Promise<void> {
+/** Commits the notice that `plan` plans for an account, unless the account is closed. */
+async function recordNotice(accountId: string, { table, now }: WatchContext, plan: NoticePlan): Promise<void> {
   const author = systemAuthor("billing notice", "billing", timeOrderedId(now()));
   const commit = recorder({ table, accountId, author, now });
   await commit(async () => {
@@ -111,7 +113,7 @@ async function isCovered(table: Reader, { accountId, now }: AccountBilling, miss
 }
 
 /** Plans the notice before the account becomes past due, or before a past due account is suspended. */
-const planDueNotice: Notice = async (table, book, alerts) =>
+const planDueNotice: NoticePlan = async (table, book, alerts) =>
   book.account.status === "past_due" ? planSuspensionNotice(book, alerts) : planPastDueNotice(table, book, alerts);
 
 async function planPastDueNotice(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {

@@ -18,7 +18,8 @@ const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
 });
 
 /**
- * The prototype that each character looks like, by Unicode's data for UTS #39. The file names its source and version.
+ * The prototype that each character looks like, by Unicode's data for UTS #39. The data file names its source and
+ * version.
  */
 const prototypes: Record<string, string> = confusables.prototypes;
 

@@ -14,11 +14,12 @@ import { lookalikeWrite, warningsFor } from "./lookalikes.ts";
 export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
   Partial<Pick<StoredDomain, "dns_mode" | "purchase" | "registration" | "transfer">>;
 
+/** The account and the workspace of new domains, and the present time. */
 type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 
 /**
- * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. The default writes require
- * that no account has the name. The transaction fails with:
+ * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. Without `claim`, the
+ * writes require that no account has the name. The transaction fails with:
  * - the error of `taken`, or of the writes of `claim`, if another account has one of the names;
  * - the error of `exists` if this account has one of the names;
  * - 422 if the workspace is gone.

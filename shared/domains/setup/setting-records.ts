@@ -32,7 +32,7 @@ export async function settingEdits(table: Reader, before: StoredDomain, after: S
   const leaving = former.filter((record) => !wanted.some((other) => isSameRecord(record, other)));
   const coming = wanted.filter((record) => !former.some((other) => isSameRecord(record, other)));
   if (leaving.length + coming.length === 0) return { edits: [], growth: 0 };
-  // The DMARC record shows whether the domain has its system records.
+  // The DMARC record is read too, because it shows whether the domain has its system records.
   const [zone, found] = await Promise.all([
     getZone(table, account_id, id),
     recordsAround(table, before, [...leaving, ...coming, dmarcRecord(after)]),

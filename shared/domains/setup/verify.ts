@@ -59,10 +59,12 @@ type Verification = z.output<typeof Verification>;
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
  * becomes active (`planActivation`). But a hosted domain stays `pending_delegation` while the nameservers hold a zone
- * above or below its name. If the domain is degraded, or is external and cannot send yet or had no right MX yet, this
- * also checks the mail records:
- * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
- * - An external domain can send mail once its SPF and DKIM records are right.
+ * above or below its name.
+ *
+ * Also checks the mail records of these domains:
+ * - a degraded domain: it recovers if no check fails any more; otherwise it stays as it is;
+ * - an external domain that cannot send mail yet, or whose MX records have not been seen right yet: it can send mail
+ *   once its SPF and DKIM records are right.
  *
  * Throws:
  * - 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing` or
@@ -137,8 +139,8 @@ async function planObstacle(
 }
 
 /**
- * The checks of the mail records that a verification needs: none unless the domain is degraded, or is external and
- * cannot send yet or had no right MX yet.
+ * The checks of the mail records that a verification needs. Only a degraded domain needs them, and an external domain
+ * that cannot send mail yet, or whose MX records have not been seen right yet.
  */
 async function checkMail(
   domain: StoredDomain,

@@ -131,6 +131,10 @@ export function weakness(password: string): Weakness | undefined {
   return message === undefined ? undefined : { type: "password_too_simple", message };
 }
 
+/**
+ * Explains why a password of these characters is too simple; undefined if it is not. In a sequence, at most two
+ * characters are neither equal to the character before them nor its neighbour.
+ */
 function simplicity(characters: readonly string[]): string | undefined {
   if (new Set(characters).size < 6) return "Use at least 6 different characters";
   if (/^(.+?)\1+$/su.test(characters.join(""))) return "The password is one text repeated. Choose another";

@@ -26,6 +26,11 @@ const reasons: Readonly<Record<string, string>> = {
   'shared/auth/user-token.ts: payload.sub ?? "" → ((payload.sub)!)': "A token without a subject is refused earlier.",
   "shared/auth/user-token.ts: jwks → true": "A map returns undefined for a missing key and for undefined.",
   'shared/auth/user-token.ts: payload.iss ?? "" → ((payload.iss)!)': "No issuer has an empty name.",
+  'shared/billing/usage.ts: ended.at(-1)?.last ?? "" → ((ended.at(-1)?.last)!)': "A full page has a last row.",
+  "shared/billing/usage.ts: 10 → (10 + 1)": "One more mailbox in the first read.",
+  "shared/billing/usage.ts: state.live === 0 → false": "An empty list has no rows.",
+  "shared/billing/usage.ts: counted → []": "The heads are read later instead of ahead.",
+  "shared/billing/usage.ts: !existing || !deleted → !existing && !deleted": "Each list that is opened has a head.",
   "shared/grants/assignments.ts: 8 → (8 + 1)": "One more grant in each transaction.",
   "shared/grants/assignments.ts: assignments.length <= grantsPerTransaction → assignments.length < grantsPerTransaction":
     "One transaction more.",

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { usageOf } from "../../../shared/billing/period.ts";
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { idWithOrdinal } from "../../../shared/core/ids.ts";
 import { plusDays } from "../../../shared/core/time.ts";
@@ -116,6 +117,21 @@ test("sent mail is billed once, even if its batch is reported again, and its day
   expect((await invoices()).map(({ total }) => total)).toEqual([1_000]);
   expect((await wallet()).posted).toBe(99_000);
   await expectSoundLedger();
+});
+
+test("a forecast expects the mean of the past days for today and each later day, and past days keep their own mails", async () => {
+  const { send, on, accountId, context } = await sceneThatSends();
+  await send(8_000);
+  // 15 and 16 January are not recorded yet. Their mean is 4,000 mails a day, for 15 days from 17 to 31 January.
+  on("2026-01-17");
+  const { forecast } = await usageOf(accountId, undefined, context);
+  expect(forecast).toMatchObject({ lines: [{ quantity: `${8_000 + 15 * 4_000} mails` }], total: "27.20" });
+  // Today has more mails than the estimate. These mails count today, and are in the mean only tomorrow.
+  await send(5_000, { on: "2026-01-17" });
+  expect((await usageOf(accountId, undefined, context)).forecast).toMatchObject({
+    lines: [{ quantity: `${8_000 + 5_000 + 14 * 4_000} mails` }],
+    total: "27.60",
+  });
 });
 
 test("sent mail costs nothing on a plan without a price for sent mail", async () => {

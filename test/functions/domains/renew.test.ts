@@ -81,7 +81,7 @@ test("a renewal is refused if another renewal ends while it is priced, because i
     },
     () => renew(account, name),
   );
-  expect(late.body).toMatchObject({ status: 503, code: "busy" });
+  expect(late.body).toMatchObject({ status: 503, code: "busy", retry_after: 1 });
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
   expect((await renew(account, name)).status).toBe(200);
 });

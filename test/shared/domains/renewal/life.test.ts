@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 
+import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
+import { accountKey } from "../../../../shared/accounts/account.ts";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { domainKey } from "../../../../shared/domains/domain.ts";
 import { readHolder } from "../../../../shared/domains/holder.ts";
@@ -128,6 +130,34 @@ describe("automatic renewal:", () => {
     expect(await storedAs(account, name)).toMatchObject({ renewal: { by: "auto" } });
   });
 
+  test.each([
+    ["suspended", "is renewed, and its price is taken", { stage: "captured", by: "auto", price: 1_400 }, 1_400],
+    ["closed", "is not renewed, and no money is taken", undefined, 0],
+  ] as const)("a name of a %s account %s", async (status, _, renewal, price) => {
+    const { account, name } = await ownedName();
+    await advance(account, name);
+    const end = await endOf(account, name);
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    const { posted } = await wallet(account);
+    await onDay(account, name, end, -30);
+    await renewed(account, name);
+    const after = await storedAs(account, name);
+    expect({ renewal: after.renewal }).toMatchObject({ renewal });
+    expect(await wallet(account)).toEqual({ posted: posted - price, available: posted - price });
+  });
+
+  test("a renewal fails with an event if the account does not pay in the registrar's currency", async () => {
+    const { account, name } = await ownedName();
+    await advance(account, name);
+    await write({ update: accountKey(account.id), set: { currency: "EUR" } });
+    await onDay(account, name, await endOf(account, name), -30);
+    expect((await readDomain(account, name)).renewal).toMatchObject({
+      status: "failed",
+      reason: expect.stringContaining("EUR"),
+    });
+    expect((await told(account)).toSorted()).toEqual(failureEvents);
+  });
+
   test("a renewal fails with an event if the registry gives no price, and stays due if the registrar does not answer", async () => {
     const { account, name } = await ownedName();
     await advance(account, name);
@@ -137,7 +167,12 @@ describe("automatic renewal:", () => {
     await expect(lookWith(account, name, { fees: () => Promise.reject(silent) })).rejects.toThrow("does not answer");
     expect(await storedAs(account, name)).toMatchObject({ due_at });
     await lookWith(account, name, { fees: async () => undefined });
-    expect((await readDomain(account, name)).renewal).toMatchObject({ status: "failed", reason: /gives no price/ });
+    expect((await readDomain(account, name)).renewal).toMatchObject({
+      status: "failed",
+      reason: /gives no price/,
+      price: "0.00",
+      restore_fee: "0.00",
+    });
     expect((await told(account)).toSorted()).toEqual(failureEvents);
   });
 });

@@ -67,8 +67,7 @@ export async function settlePurchases(table: Reader, book: AccountBilling, last:
     const [period_start, period_end] = [days[0], days.at(-1)];
     if (period_start === undefined || period_end === undefined) return;
     book.state = { ...book.state, revenue_entries: found.next };
-    const amounts = invoiceAmounts([], found.purchases);
-    if (amounts.total > 0) addInvoice(book, { period_start, period_end }, amounts);
+    addInvoice(book, { period_start, period_end }, invoiceAmounts([], found.purchases));
     isMore = found.isMore;
   }
 }

@@ -60,6 +60,8 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/webhooks": ["test/functions/webhooks"],
   "shared/wallet": ["test/shared/billing", "test/functions/billing"],
   "shared/billing": ["test/functions/billing"],
+  "shared/billing/invoices": ["test/shared/billing"],
+  "shared/billing/recharges": ["test/shared/billing"],
   "shared/ledger": ["test/shared/billing", "test/functions/billing"],
   "shared/rate-limits": ["test/shared/rate-limits", "test/shared/http/lambda.test.ts", "test/infra/operator"],
   "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit"],

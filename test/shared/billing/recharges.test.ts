@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { closeAccount } from "../../../shared/billing/close.ts";
+import { deletePaymentMethod } from "../../../shared/billing/recharges/auto-recharge.ts";
+import { readMethod } from "../../../shared/billing/recharges/payment-method.ts";
 import { settleRecharge } from "../../../shared/billing/recharges/recharge.ts";
 import { rechargeRetryDays } from "../../../shared/wallet/catalogue.ts";
 import { testTable } from "../../support/world.ts";
@@ -298,6 +300,26 @@ test("a replaced card is removed at the provider, at once or after the charge th
   scene.on("2026-03-03");
   await scene.sweep();
   expect(new Set(removed).size).toBe(2);
+});
+
+test("a card is removed at the provider once, and a deletion without a card asks the provider for nothing", async () => {
+  const { accountId, context } = await newRechargeScene();
+  const card = (await readMethod(testTable(), accountId))?.card?.id;
+  const removed: string[] = [];
+  const removeCard = async (id: string) => void removed.push(id);
+  for (let times = 0; times < 2; times++) await deletePaymentMethod(accountId, context, { removeCard });
+  expect(removed).toEqual([card]);
+});
+
+test("a deletion of a card keeps another card that is saved meanwhile, and its automatic recharges", async () => {
+  const scene = await newRechargeScene();
+  const { accountId, context } = scene;
+  scene.on("2026-03-02", "13:00");
+  await deletePaymentMethod(accountId, context, { removeCard: () => scene.enter("confirm") });
+  expect((await readMethod(testTable(), accountId))?.card).toMatchObject({ saved_at: "2026-03-02T13:00:00.000Z" });
+  expect(await scene.settings()).toMatchObject({ enabled: true, state: "ready" });
+  expect(await scene.events()).not.toContain("billing.payment_method.deleted");
+  expect(await rechargesOf(scene)).toEqual([]);
 });
 
 test("a monthly limit that stops recharges is reported once a month", async () => {

@@ -52,6 +52,14 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
+test.each([
+  [{ amount: "100.01" }, "The amount is above the monthly cap of 100.00. Write a smaller amount, or a monthly_cap too"],
+  [{ monthly_cap: "24.99" }, "The monthly cap is below the amount of one recharge, 25.00"],
+])("the refusal of %j names the other amount: %s", async (change, msg) => {
+  const { body } = await billing(await newAccount(), "PATCH", "auto-recharge", change);
+  expect(body.detail).toMatchObject([{ msg }]);
+});
+
 test("an automatic recharge adds to the wallet, and a refund takes the money out again, once", async () => {
   const account = await newAccount();
   await fund(account, 300);

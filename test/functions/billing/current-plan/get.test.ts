@@ -70,6 +70,18 @@ test("after an immediate cancellation the status is cancelled, and all members o
   });
 });
 
+test("a suspended account keeps its plan, and can neither change nor cancel it", async () => {
+  const account = await newAccount();
+  await setAccountStatus(testTable(), account.id, "suspended", now);
+  expect((await billing(account, "GET", "current-plan")).body).toMatchObject({
+    plan_id: "per_mailbox",
+    status: "active",
+    price: "5.00",
+    can_change_plan: false,
+    can_cancel_plan: false,
+  });
+});
+
 test("a closed account has no plan, no coming invoice, and no minimum", async () => {
   const account = await newAccount();
   await setAccountStatus(testTable(), account.id, "closed", now);

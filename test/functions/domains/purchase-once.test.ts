@@ -2,7 +2,18 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
+import { noPermissions } from "../../../shared/auth/permissions.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import { createLog } from "../../../shared/core/log.ts";
+import { purchaseDomains } from "../../../shared/domains/purchase/purchase.ts";
+import { systemWriter } from "../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../shared/http/route.ts";
+import { balanceKey } from "../../../shared/ledger/ledger.ts";
+import type { Payments } from "../../../shared/providers/payments/payments.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
+import { walletOf } from "../../../shared/wallet/wallet.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { afterReading } from "../../support/between.ts";
 import { contact, domainsRequest, funded, listedDomains, purchase, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
@@ -18,7 +29,9 @@ import {
 } from "../../support/purchases.ts";
 import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, testTable } from "../../support/world.ts";
+
+const log = createLog("silent", {});
 
 /** The result of one name: its error code, or its status if there is no error. */
 const resultOf = ({ results }: Answer["body"], name: string): string => {
@@ -67,6 +80,36 @@ describe("a wallet that is short", () => {
     const { body } = await purchase(account, [uniqueName()]);
     await pay(account, body.payment_url);
     expect((await wallet(account)).posted).toBe(1_499);
+  });
+
+  test("lets the unpaid names fail if the payment provider does not answer, or the whole purchase if no name was bought", async () => {
+    const account = await buyer(2_800);
+    const workspace_id = await newWorkspace(account, "Here");
+    const [table, now] = [testTable(), () => new Date()];
+    const permissions = { ...noPermissions, member: true, everything: true };
+    const context = { ...systemWriter({ table, now }, account.id), permissions, log } as unknown as Context;
+    const silence = new Problem("upstream_unavailable", "The payment provider does not answer.", { retry_after: 1 });
+    const payments = { createCheckout: () => Promise.reject(silence) } as unknown as Payments;
+    const checkouts = () => ({ payments, publicUrl: "http://here" });
+    const services = { registrar: embeddedRegistrar(table, now), checkouts };
+    const buy = (domains: string[]) =>
+      purchaseDomains(account.id, { domains, workspace_id, contact_info: contact }, context, services);
+    // Another purchase spends the money for one of the two names after this purchase has read the wallet.
+    const { PK, SK } = balanceKey(walletOf(account.id), "wallet");
+    const { results, payment_url } = await afterReading(
+      (key) => key.PK === PK && key.SK === SK,
+      async () => expect((await purchase(account, [uniqueName()])).body.successful_count).toBe(1),
+      () => buy([uniqueName(), uniqueName()]),
+    );
+    expect([results, payment_url]).toMatchObject([
+      [
+        { status: "pending_registration", error_code: null },
+        { status: "failed", error_code: "insufficient_funds" },
+      ],
+      null,
+    ]);
+    await expect(buy([uniqueName()])).rejects.toBe(silence);
+    expect([await wallet(account), (await listedDomains(account)).total]).toEqual([{ posted: 2_800, available: 0 }, 2]);
   });
 
   test("counts held amounts as spent", async () => {

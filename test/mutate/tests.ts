@@ -27,6 +27,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
     "test/functions/code/functions-route.test.ts",
   ],
   "shared/access/": ["test/functions/auth", "test/shared/access", "test/shared/accounts", "test/infra/operator"],
+  "shared/access/members.ts": ["test/functions/me", "test/functions/mailboxes/restore.test.ts"],
   "shared/accounts/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
   "shared/grants/": ["test/functions/auth"],
   "shared/auth/": [

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { getProof } from "../../../../shared/mail/forwarding/proof.ts";
 import { sendVerification } from "../../../../shared/mail/forwarding/send.ts";
 import { mailedKey } from "../../../../shared/mail/forwarding/target.ts";
 import { MailRefused } from "../../../../shared/providers/mail/mail.ts";
@@ -16,7 +17,7 @@ import {
   stranger,
 } from "../../../support/forwarding.ts";
 import { home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
-import { newAccount, type Account } from "../../../support/world.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const ask = (account: Account, id: string) => send(account, "POST", ofRule(id, "/verification/send"));
 
@@ -90,18 +91,28 @@ test("a recipient who has agreed is not asked, and a mailbox of the account is n
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);
-  const rules = [await agreedRule(account), await ruleTo(account, `ada@${name}`)];
-  for (const { id } of rules) {
-    expect((await ask(account, id)).body).toMatchObject({ status: 409, code: "verification_not_needed" });
+  const [agreed, own] = [await agreedRule(account), await ruleTo(account, `ada@${name}`)];
+  for (const [{ id, target_email }, why] of [
+    [agreed, "has agreed already"],
+    [own, "is a mailbox of this account"],
+  ] as const) {
+    expect((await ask(account, id)).body).toMatchObject({
+      status: 409,
+      code: "verification_not_needed",
+      detail: `${target_email} ${why}. No mail is needed.`,
+    });
   }
 });
 
-test("a target that has become a mailbox of the account needs no agreement, and a former mailbox does", async () => {
+test("a target that has become a mailbox of the account needs no agreement and keeps no proof, and a former mailbox needs an agreement", async () => {
   const account = await newAccount();
   const domain = await home(account, { status: "pending_delegation" });
   const rule = await ruleTo(account, `ada@${domain.name}`);
+  const proof = () => getProof(testTable(), account.id, rule.id, 0);
+  expect(await proof()).toMatchObject({ state: "asked" });
   const [ada = ""] = await stocked(account, domain.name, ["ada"]);
   const now = await ask(account, rule.id);
+  expect(await proof()).toBeUndefined();
   expect([now.status, now.body.verification_state, now.body.verification_required]).toEqual([200, "internal", false]);
   expect((await ask(account, rule.id)).body.code).toBe("verification_not_needed");
   await send(account, "DELETE", `mailboxes/${ada}`);

@@ -52,6 +52,13 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/ledger/ledger.ts: movements.get(id) ?? [] → ((movements.get(id))!)": "The book has every settled movement.",
   "shared/ledger/ledger.ts: balances.get(account) ?? emptyBalance → ((balances.get(account))!)":
     "The book has every changed balance.",
+  "shared/mail/forwarding/manage.ts: aheadOfMails(accountId, external, clock()) → []":
+    "The limits are read later instead of ahead.",
+  "shared/mail/forwarding/manage.ts: (rule ? waiting.map(({ slot }) => proofKey(accountId, id, slot)) : [proofKey(accountId, id)]) → []":
+    "The proofs are read later instead of ahead.",
+  "shared/mail/forwarding/manage.ts: emails.length > 0 → emails.length < 0":
+    "The proof is read later instead of ahead.",
+  "shared/mail/forwarding/manage.ts: domainId === undefined → false": "A member that is undefined is not stored.",
   "shared/rate-limits/limiter.ts: tat <= now → tat < now": "At that time both writes have the same result.",
   "shared/table/ranked-list.ts: holes[block * 2] ?? 0 → ((holes[block * 2])!)": "Undefined is shifted like 0.",
   "shared/table/ranked-list.ts: holes[block * 2 + 1] ?? 0 → ((holes[block * 2 + 1])!)": "Undefined is joined like 0.",

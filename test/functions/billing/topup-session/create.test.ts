@@ -22,7 +22,16 @@ test.each([
   const { status, body } = await billing(account, "POST", "topup-session", { amount });
   expect(status).toBe(200);
   expect(body).toMatchObject({ amount: shown, hosted_page: { url: expect.stringMatching(/^http/) } });
-  expect(Date.parse(body.hosted_page.expires_at)).toBeGreaterThan(Date.now());
+});
+
+test("the page can be paid for 23 hours", async () => {
+  const account = await newAccount();
+  // The provider rounds the end down to a second.
+  const before = Math.floor(Date.now() / 1_000) * 1_000;
+  const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: "5.00" })).body;
+  const opened = Date.parse(hosted_page.expires_at) - 23 * 3_600_000;
+  expect(opened).toBeGreaterThanOrEqual(before);
+  expect(opened).toBeLessThanOrEqual(Date.now());
 });
 
 test.each([

@@ -106,7 +106,8 @@ function prepare(values: Values & Needed): void {
   chownSync(inDir("store"), systemId("-u", values["STORE_USER"] ?? ""), systemId("-g", values["STORE_GROUP"] ?? ""));
   // rspamd and nginx write their logs and process ids under users of their own.
   for (const folder of ["run", "log"]) chmodSync(inDir(folder), 0o1777);
-  // Bounces of forwarded copies come back for weeks. So postsrsd needs the same secret after a restart.
+  // With this secret, postsrsd signs the senders of forwarded copies, and checks the signatures of the bounces that
+  // come back. Bounces come back for weeks, so postsrsd needs the same secret after a restart.
   keptSecret(inDir("srs.secret"));
   if (!existsSync(inDir("tls/key.pem"))) makeCertificate(inDir("tls"), values["HOSTNAME"] ?? "");
 }
@@ -197,7 +198,7 @@ async function requireKey({ API, MAIL_KEY }: Needed): Promise<void> {
  * Starts the mail server on 127.0.0.1 in the folder `DIR`. Settings that are missing in `given` come from
  * conf/settings.json. Resolves when every daemon accepts connections. Needs root, because Postfix and Dovecot need
  * root. Stops all daemons and rejects if:
- * - a daemon ends,
+ * - a daemon ends during the start,
  * - the start takes more than a minute,
  * - the API refuses the key.
  */

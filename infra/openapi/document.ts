@@ -24,8 +24,8 @@ const capabilityNote = ({ capability, open }: Route): string =>
 const functions: readonly Route[] = [...routes, functionsRoute];
 
 /**
- * Whether a route is an extension of the specification. The endpoints of code mode are never extensions, because they
- * are not functions.
+ * Whether a route is an extension of the specification: a function that `specifiedRoutes` does not have with the same
+ * method and path. The endpoints of code mode are not functions, so they never count as extensions.
  */
 const isExtension = (route: Route): boolean =>
   functions.includes(route) && specifiedRoutes[route.name] !== `${route.http.method} ${route.http.path}`;
@@ -93,7 +93,8 @@ function requirePortable(pattern: string | undefined): void {
 
 /**
  * Removes schema members that zod adds but readers do not need: patterns beside formats, and the bounds of safe
- * integers. Opens the objects of answers, because later versions add members.
+ * integers. Lets the objects of answers have further members (`additionalProperties`), because later versions add
+ * members.
  */
 const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema, io }) => {
   if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
@@ -104,8 +105,8 @@ const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema, 
 };
 
 /**
- * Removes `additionalProperties` beside references. zod writes it there if `override` removes it from the schema to
- * which the reference leads.
+ * Removes `additionalProperties` beside references. If `override` removes this member from a schema, zod writes it
+ * beside the references to the schema.
  */
 function openReferences(node: unknown): void {
   if (typeof node !== "object" || node === null) return;

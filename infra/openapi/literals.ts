@@ -29,7 +29,16 @@ export const styles = {
 
 const longestLine = 80;
 
-type Layout = { indent?: string; column?: number; step?: string; space?: string };
+type Layout = {
+  /** The indentation of the line with the opening text. */
+  indent?: string;
+  /** The number of characters before the opening text on its line. */
+  column?: number;
+  /** The further indentation of the parts, if each part has a line of its own. */
+  step?: string;
+  /** The space inside the opening and the closing text, if all parts are on one line. */
+  space?: string;
+};
 
 /**
  * Joins parts between an opening and a closing text. Writes all parts on one line if they fit there after `column`

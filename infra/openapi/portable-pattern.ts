@@ -24,7 +24,7 @@ const portable = new RegExp(`^(?:${tokenPattern})*$`);
  * Whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. The three may still differ in two points: the
  * characters outside ASCII that `\d`, `\w` and `\s` match, and `$` before a final line break.
  * - Allowed: characters, character classes, groups, counts and alternatives.
- * - Not allowed: properties (`\p`), look-around, names, references and Unicode escapes.
+ * - Not allowed: properties (`\p`), look-around, groups with a name, references to groups, and Unicode escapes.
  */
 export const isPortable = (pattern: string): boolean => portable.test(pattern) && compiles(pattern);
 

@@ -11,11 +11,12 @@ import { openApiDocument } from "./document.ts";
  */
 export const releaseFile = join(import.meta.dirname, "release.json.gz");
 
+/** The members that only explain. Changes of these members do not break a client. */
 const wordMembers: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
 /**
  * Returns a document without descriptions and examples. Keeps all members of `properties`, because a property can have
- * any name, such as `description`.
+ * any name, such as `description`. `isNames` is true if `node` is the object in `properties`.
  */
 export function contractOf(node: unknown, isNames = false): unknown {
   if (Array.isArray(node)) return node.map((item) => contractOf(item));

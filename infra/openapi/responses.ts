@@ -71,7 +71,7 @@ type OperationFacts = {
 
 const takesKey = ({ http: { method } }: Route, isMcp: boolean): boolean => method === "POST" && !isMcp;
 
-/** The problem codes with which a route may answer. A 422 has no problem code. */
+/** The problem codes with which a route can answer. A 422 has no problem code. */
 function problemsOf(route: Route, { isFunction, isMcp }: OperationFacts): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
@@ -113,7 +113,7 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
     case "503":
       return headersBesideGateway([...rateLimit, "Retry-After"]);
     default:
-      // The origin is checked before the request is counted.
+      // MCP checks the origin before it counts the request. So a 403 for the origin has no headers about the limit.
       return codes.includes("origin_not_allowed") ? headersWith([]) : headersWith(rateLimit);
   }
 }
@@ -222,6 +222,7 @@ const placeholder = /\{(\w+)\}/g;
 
 const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(([, name = ""]) => name);
 
+/** A path without the names of its parameters, to compare paths that name their parameters differently. */
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
 /**

@@ -57,8 +57,8 @@ export const families = [
 ];
 
 /**
- * The routes of the specification, in the specification's order, by the name of their function. Every other route is an
- * extension.
+ * The method and the path of the functions in the specification, in the specification's order, by the name of the
+ * function. Every other function is an extension.
  */
 export const specifiedRoutes: Readonly<Record<string, string>> = {
   "accounts.list": "GET /v1/public/accounts",

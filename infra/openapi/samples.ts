@@ -40,7 +40,7 @@ const sentBody = ({ body = {} }: OperationExample): Record<string, unknown> | un
 const encode = (value: unknown): string =>
   encodeURIComponent(String(value)).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
 
-/** The path of the call. `account` is the text for the account's id. */
+/** The path of the call. In place of the account's id, the path has `account`, such as the name of a shell variable. */
 const pathOf = ({ route, path }: OperationExample, account: string): string =>
   route.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "account_id" ? account : encode(path[name])));
 
@@ -228,6 +228,7 @@ function resultName(name: string): string {
   const words = name.split(".");
   const family = words.at(-2) ?? name;
   const verb = words.at(-1) ?? name;
+  // The result of these verbs is a resource of the family, or a list of them.
   const familyVerbs = /^(?:list|get|add|create|update|grant|assign|submit|activate|move|renew|restore|rotate|claim)$/;
   const singular = family.replace(/ies$/, "y").replace(/xes$/, "x").replace(/s$/, "");
   return (familyVerbs.test(verb) ? singular : "result").replaceAll(/_(\w)/g, (_, letter: string) =>

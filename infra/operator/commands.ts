@@ -45,8 +45,8 @@ export type Command = {
    */
   linesOf?: (answer: Record<string, unknown>) => string[];
   /**
-   * Whether the command with these options uses the prices, the VAT or the features of the product. On a deployed table
-   * it then needs the stage.
+   * Whether the command with these options uses the prices, the VAT or the features of the product. Such a command
+   * needs the option `--stage` for a deployed table.
    */
   needsStage?: (options: Record<string, string>) => boolean;
   run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
@@ -58,6 +58,7 @@ export type Command = {
  */
 export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 
+/** An option whose value is a name for people. */
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
@@ -85,7 +86,8 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
     if (held?.owner_grant_id !== undefined && held.owner_expires_at === undefined) {
       return { value: undefined, writes: [], changes: [] };
     }
-    // The end date of a valid ownership is removed.
+    // The ownership has an end date. If it has not ended yet, it stays, without the end date. If it has ended, the user
+    // gets a new ownership.
     if (held && isOwner(held, now.toISOString())) {
       const [owned] = await getAssignments(table, accountId, [held.owner_grant_id ?? ""]);
       if (owned) return { value: undefined, ...(await planNewEnds(table, accountId, [owned], undefined)) };
@@ -155,7 +157,8 @@ async function revokeIn(
 ): Promise<{ account_id: string; grant_id: string }[]> {
   const commit = operatorCommit(table, accountId, "super-admin remove", now);
   const revoked: { account_id: string; grant_id: string }[] = [];
-  // One grant in each transaction, because every revocation changes the item of the user.
+  // One grant in each transaction: every revocation changes the item of the user, and a transaction can change an item
+  // only once.
   for (const { id } of await getAssignments(table, accountId, ids)) {
     await commit(async () => {
       const found = await getAssignments(table, accountId, [id]);

@@ -24,10 +24,11 @@ const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
  * Connects to a table, and gives this process the prices and the VAT of the product that uses the table.
- * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. The prices, the VAT and the
- *   missing features come from the file of `stage`. Without a stage, this process must price nothing.
- * - Without a name: to the local table, at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. Without an endpoint, to the
- *   running product. If the product does not run, starts an engine for the command.
+ * - With a name, connects to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. The prices, the VAT
+ *   and the missing features come from the file of `stage`. Without a stage, this process does not know them, so the
+ *   command must not use them.
+ * - Without a name, connects to the local table, at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. Without an endpoint,
+ *   connects to the table of the running product. If the product does not run, starts an engine for the command.
  */
 export async function connect(tableName: string | undefined, stage: string | undefined): Promise<Connection> {
   if (tableName !== undefined) {
@@ -39,7 +40,8 @@ export async function connect(tableName: string | undefined, stage: string | und
   await restoreClock(dataDir);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
-  // With the pid 0, `setTableEnvironment` treats the engine of the running product as an embedded engine.
+  // The pid 0 makes `setTableEnvironment` replace the user's AWS credentials with placeholders, as for an embedded
+  // engine. The pid null would keep them, as for an external engine.
   const engine =
     existing === undefined
       ? await startEngine({ dbPath: join(dataDir, "table.db") })

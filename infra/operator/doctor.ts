@@ -62,7 +62,8 @@ const tableCheck = (config: Config): Check => ({
     const { DynamoDBClient, ListTablesCommand, DescribeTableCommand } = await import("@aws-sdk/client-dynamodb");
     const client = new DynamoDBClient(once);
     const prefix = `${stackOf(config)}-Table`;
-    // DynamoDB lists the names in order. The list begins after ExclusiveStartTableName.
+    // DynamoDB lists the names in alphabetical order, beginning after ExclusiveStartTableName. So the names that begin
+    // with the prefix come first.
     const list = new ListTablesCommand({ ExclusiveStartTableName: prefix, Limit: 10 });
     const TableName =
       config.restoredTable ?? nameOf((await client.send(list, { abortSignal })).TableNames ?? [], prefix);
@@ -90,7 +91,8 @@ const bucketCheck = (config: Config): Check => ({
   remedy: "Deploy the stage.",
   run: async (abortSignal) => {
     const { S3Client, ListBucketsCommand, HeadBucketCommand } = await import("@aws-sdk/client-s3");
-    // A substitute for S3 at another endpoint does not have a host name for each bucket.
+    // A substitute for S3 at another endpoint does not have a host name for each bucket. So the path of the URL has the
+    // bucket's name.
     const client = new S3Client({ ...once, forcePathStyle: process.env["AWS_ENDPOINT_URL"] !== undefined });
     const Prefix = `${stackOf(config)}-filesbucket`;
     const { Buckets = [] } = await client.send(new ListBucketsCommand({ Prefix }), { abortSignal });
@@ -164,7 +166,7 @@ function mailChecks({ publicUrl, smtpSecretName, mailFrom, mailZone }: Config): 
   ];
 }
 
-/** Checks that the target of a severity has confirmed its subscription. Before that, SNS sends it no alarm. */
+/** Checks that the target of a severity has confirmed its subscription. SNS sends alarms only to confirmed targets. */
 const alarmCheck = (config: Config, severity: "Page" | "Ticket", target: string | undefined): Check[] =>
   target === undefined
     ? []

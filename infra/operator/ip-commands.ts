@@ -73,7 +73,7 @@ export const ipCommands: Record<string, Command> = {
     run: async (table, { address: ip = "" }) => stockView(await returnStock(table, ip)),
   },
   "ip withdraw": {
-    summary: "Remove an address from the stock. No account may have the address.",
+    summary: "Remove an address from the stock. An address that an account has cannot be removed.",
     options: { address: addressOption },
     run: async (table, { address: ip = "" }) => ({ withdrawn: (await withdrawStock(table, ip)).ip }),
   },

@@ -58,7 +58,7 @@ function routeReason(kind: string, { account, domain }: Recipient): string {
   if (!domain || !account) return "No account has an active domain with this name.";
   if (account.status === "closed") return "The account is closed.";
   if (domain.status === "expired") return "The registration of the domain has expired.";
-  return "The account has not proved that it owns the domain, or another account may take over the name.";
+  return "The account has not proved that it owns the domain, or another account can take over the name.";
 }
 
 const obstacles: Record<LoginObstacle, string> = {

@@ -107,7 +107,10 @@ function findCommand(words: readonly string[]): { command: Command; argument?: R
   throw new Misuse(words.length === 0 ? "Name a command." : `There is no command "${words.join(" ")}".`);
 }
 
-/** Reads the options of all commands. A switch that is set has the value `true`. */
+/**
+ * Reads a command line, with the options of any command. `checkedOptions` then refuses the options that the named
+ * command does not have. A switch that is set has the value `true`.
+ */
 function parseLeniently(argv: readonly string[]): { values: Record<string, unknown>; positionals: string[] } {
   const all = Object.values(commands).flatMap(({ options }) => Object.entries(options));
   const types = Object.fromEntries(

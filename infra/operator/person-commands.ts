@@ -168,6 +168,9 @@ async function pointsToPending(table: Reader, { PK: partition, id }: Item): Prom
   return invitation !== undefined && isPending(invitation);
 }
 
+/**
+ * What an erasure does with a row of the kind `what`: the write that erases the person, or the reason to keep the row.
+ */
 type Step = { what: string; write?: Write; kept?: string };
 
 /**

@@ -47,6 +47,7 @@ const rowKinds: readonly RowKind[] = [
   { prefixes: ["REVOKED#"], what: "ended access", kept: "The row contains only an id, which identifies nobody." },
 ];
 
+/** The kind of all rows that belong to no other kind. */
 export const ofTheAccount = {
   prefixes: [""],
   what: "the account's own data",
@@ -152,8 +153,12 @@ const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "
 const erasedProfile = { name: null, address_lines: [], postcode: null, city: null, vat_id: null };
 
 /**
- * Removes the person's name and address, the message to the person and the members that describe the person from the
- * person's own row or view. Returns other members unchanged.
+ * Removes the person from the members of a row, or of a resource's state that a row contains:
+ * - If a mailbox or a billing profile has the person's address, replaces the members that describe the person.
+ * - If the members are the person's own (`isTheirs`), removes the person's name, the message to the person, and the
+ *   address in the person's feedback.
+ *
+ * Returns all other members unchanged.
  */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   const isOf = (address: unknown): boolean => typeof address === "string" && person.emails.has(address.toLowerCase());
@@ -167,7 +172,8 @@ function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
 
 /**
  * The names of the members that have the user's addresses, in a row of the user's own. Empty for any other row. The
- * address in the user's feedback does not count, because the issuer may say that it is not verified.
+ * address in the user's feedback does not count: the issuer may not have verified it, so it can be the address of
+ * somebody else.
  */
 export function ownAddressMembers(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];

@@ -24,7 +24,8 @@ export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table
 
 /**
  * The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. `zones`
- * has the ids of the domains with a zone in `live`. An interrupted restore leaves zones whose domains it has removed.
+ * has the ids of the domains with a zone in `live`. It can have ids that `domains` does not have, because an
+ * interrupted restore can have removed a domain without its zone.
  */
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains; zones: Set<string> };
 
@@ -69,6 +70,10 @@ function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
   return rest;
 }
 
+/**
+ * Whether a row has a time `ttl`, in seconds since 1970, and this time has passed. The `ttl` of a DNS record is not a
+ * time, but a small number of seconds.
+ */
 const isExpired = ({ ttl }: Item, now: Date): boolean =>
   typeof ttl === "number" && ttl > 1e9 && ttl * 1_000 <= now.getTime();
 

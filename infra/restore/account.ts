@@ -88,8 +88,8 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
  * because such a restore is stored already.
  */
 async function begin({ live, accountId, pastName }: AccountRestore): Promise<void> {
-  // The audit log needs its entries in the order of their times. So the entry has the present time, because the
-  // comparison of the tables may have taken minutes.
+  // The comparison of the tables may have taken minutes. The audit log needs its entries in the order of their times.
+  // So the entry has the present time, and not the time at which the command began.
   const now = clock();
   await operatorCommit(
     live,
@@ -124,9 +124,9 @@ async function restoreTasks({ live, past, accountId }: AccountRestore): Promise<
 }
 
 /**
- * Makes the worker send all records of the domains to the nameservers again. The row of a zone describes the present
- * records of the nameservers, so this row is not restored. Zones of domains that did not exist at the restored time are
- * not wanted any more.
+ * Makes the worker of zones send all records of the domains to the nameservers again. The row of a zone describes the
+ * present records of the nameservers, so this row is not restored. If a domain did not exist at the restored time, its
+ * zone is marked as not `wanted`.
  */
 async function restoreZones(
   { live, past, accountId, now }: AccountRestore,

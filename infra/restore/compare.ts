@@ -20,7 +20,7 @@ export type Comparison = { accounts: number; compared: number; changes: number; 
 
 /**
  * The length of the time before `at` in which changes are not compared, in milliseconds. A change is committed some
- * seconds after the time that it contains.
+ * seconds after the time that it contains. So the copy can lack a change whose time is shortly before `at`.
  */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
@@ -95,8 +95,8 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
 }
 
 /**
- * The names of an account's lists. The keys tell the names. A domain's list of mailboxes may have no key of its own,
- * because its head can be in the row of the domain.
+ * The names of an account's lists, as their keys tell. A domain's list of mailboxes may have no key of its own, because
+ * its head can be in the row of the domain. So the names of these lists come from the ids of the domains.
  */
 async function listNames(table: Table, partition: string): Promise<string[]> {
   const domains = await table.between(partition, "LIST#domains#ROW#", "LIST#domains#ROW#\uffff");

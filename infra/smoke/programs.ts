@@ -3,7 +3,7 @@ import { CodeError } from "#client";
 import type { Check } from "./run.ts";
 import { Skip, expect, type Scene } from "./scene.ts";
 
-/** The program for both entry points of code mode. The program makes a tag and deletes the tag. */
+/** The program that the checks send in the A2A envelope and by MCP. The program makes a tag and deletes the tag. */
 const programOf = ({ path, name }: Scene): string =>
   [
     `made = tags.add(account_id="${path.account_id}", name="${name} in a program")`,

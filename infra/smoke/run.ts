@@ -11,8 +11,8 @@ export type Check = {
   /** Whether the run ends if this check fails or cannot run. */
   essential?: true;
   /**
-   * Runs the check, and may return a note. Throws `Skip` if the check is not possible here. Throws any other error if
-   * the check fails.
+   * Runs the check, and returns a note or nothing. Throws `Skip` if the check is not possible here. Throws any other
+   * error if the check fails.
    */
   run: (scene: Scene) => Promise<string | void>;
 };
@@ -36,7 +36,7 @@ function excuseOf(error: unknown): string | undefined {
   if (!(error instanceof ApiError) || error.status !== 403) return undefined;
   const { required_capability: capability } = error.body as { required_capability?: string };
   if (error.code === "forbidden") return `the token lacks ${capability ?? "a capability"}`;
-  return error.code === "account_suspended" ? "the account may not be changed" : undefined;
+  return error.code === "account_suspended" ? "the account cannot be changed" : undefined;
 }
 
 function outcomeOf(name: string, error: unknown, ms: number): CheckResult {

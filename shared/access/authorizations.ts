@@ -34,7 +34,7 @@ import { locate, aheadOfScope } from "./scopes.ts";
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
     description:
-      "The type of the resource to which the access is limited: `workspace`, `domain`, `mailbox`, `credential` or `forwarding`. `account` with the account's own id means the whole account. Other types are a 422. So is a type on which the capability or the role has no effect. Ownership and super admin cannot be limited. Send this member together with `resource_id`.",
+      "The type of the resource to which the access is limited: `workspace`, `domain`, `mailbox`, `credential` or `forwarding`. `account` with the account's own id means the whole account. Any other type gets a 422. A type on which the capability or the role has no effect also gets a 422. Ownership and super admin cannot be limited. Send this member together with `resource_id`.",
   }),
   resource_id: Id.nullish().meta({
     description: "The id of the resource to which the access is limited. Give it with `resource_type`.",
@@ -97,6 +97,7 @@ const isSameAssignment = (
 /** Whether a held grant gives the same permission as `grantable`. */
 export const grantMatches = (grant: Omit<HeldGrant, "id">, grantable: Grantable): boolean =>
   isSameAssignment({ ...grant, kind: grantable.kind }, grantable);
+/** The members that some kinds of `Grantable` do not have. */
 const emptyGrant = { capability: undefined, role: undefined, custom_role: undefined, scope: undefined };
 
 /** The permission that a caller must hold to give `grantable`. */

@@ -41,6 +41,7 @@ export type Permission =
   | Rank
   | { rank: Rank; expires_at?: string | undefined };
 
+/** The principal who gives or revokes permissions, usually the caller, with the principal's own permissions. */
 type Giver = { permissions: Permissions; principal: Principal; table: Reader; now: () => Date };
 
 const endOf = (permission: Permission): string | undefined =>
@@ -65,7 +66,8 @@ export async function requireToHold(
   }));
   const missing = (await Promise.all(lacking)).filter(({ names }) => names.length > 0);
   if (missing.length === 0) return;
-  // Authorization reads super admin only if it needs it, so the giver's permissions may lack super admin.
+  // Authorization asks whether the caller is a super admin only if the caller's other permissions are not enough. So
+  // the giver's permissions may lack super admin.
   const rank = await superAdminOf(giver.table, giver.principal, giver.now());
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
   if (lacked.length === 0) return;
@@ -82,7 +84,7 @@ export async function requireToHold(
   );
 }
 
-/** Whether the time `end` is not later than the time `limit`. An undefined time never comes. */
+/** Whether the time `end` is not later than the time `limit`. An undefined time means that there is no end. */
 const isWithin = (end: string | undefined, limit: string | undefined): boolean =>
   limit === undefined || (end !== undefined && end <= limit);
 

@@ -6,7 +6,7 @@ import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts"
 import { planExpiryNotice, revokeExpired } from "./service-account.ts";
 
 /**
- * Runs a due task.
+ * Runs a task that was due at `at`.
  * - If the assignment ended at `at`: moves the assignment to the revoked assignments, and records `expired`. The
  *   assignment gives no access after `at`, even if this function runs later.
  * - If the assignment is gone or ends at another time: only removes the task.

@@ -80,7 +80,7 @@ export const MyPermissions = z
           resource_id: z.string().meta({ description: "The id of the resource." }),
           capability_keys: z.array(Capability).meta({
             description:
-              "The capabilities that you hold on this resource and that allow something there, and those on the whole account. A role on a workspace can have capabilities that work only on the whole account; they are left out. Capabilities that you hold on a domain's workspace are listed only in the entry of that workspace.",
+              "The capabilities that you hold on this resource and that allow something there, and your capabilities on the whole account. A role on a workspace can have capabilities that work only on the whole account. Such a capability is left out, unless you hold it on the whole account. Capabilities that you hold on a domain's workspace are listed only in the entry of that workspace.",
           }),
         }),
       )
@@ -238,6 +238,9 @@ function accessIn(
   return [...owned, ...granted];
 }
 
+/**
+ * The members of ownership that are null, because ownership is neither a capability nor a role, and covers the account.
+ */
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
 /**

@@ -86,8 +86,8 @@ export const roleKind = defineKind({
 });
 
 /**
- * The most roles that an account can make. If a principal holds one of these roles, each request of the principal reads
- * all roles that the account has made.
+ * The most roles that an account can make. The number is small, because all these roles are in one item: if a principal
+ * holds one of the roles, each request of the principal reads the item.
  */
 export const roleLimit = 50;
 

@@ -12,12 +12,15 @@ import type { Write, Key } from "../table/writes.ts";
 import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
- * The scopes of a resource: the resource itself first, then the resources that contain it. The account has no scopes
- * and no write. The write `present` makes a transaction fail if the resource is deleted meanwhile. The write also
- * raises the version of the resource. So a deletion at the same time has to read the grants on the resource again. For
- * a mailbox, the write raises no version, because a deleted mailbox keeps its grants until the mailbox is purged.
+ * `scopes` are the scopes of a resource: the resource itself first, then the resources that contain it. `present` is a
+ * write that makes a transaction fail if the resource is deleted meanwhile.
+ * - The write also raises the version of the resource. So a deletion at the same time has to read the grants on the
+ *   resource again.
+ * - For a mailbox, the write raises no version, because a deleted mailbox keeps its grants until the mailbox is purged.
+ * - The account has no scopes and no write.
  */
 type Located = { scopes: Scope[]; present?: Write };
+/** The write that raises the version of a resource. Fails if the resource does not exist. */
 const raised = (key: Key, id: string): Write => ({ update: key, add: { version: 1 }, if: { id } });
 
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;

@@ -150,8 +150,9 @@ const noticeTask = ({ account_id, id }: TaskOwner) => [account_id, `token/${id}`
 const revocationTask = ({ account_id, id }: TaskOwner) => [account_id, `expired/${id}`] as const;
 
 /**
- * The tasks for the notices before a service account expires, and for its revocation after that. A time that has passed
- * gets no task, and neither does a time after the year 9999, which `later` writes with a plus sign.
+ * The tasks for the notices before a service account expires, and for its revocation after it has expired. A time that
+ * has passed gets no task. A time after the year 9999 gets no task either: `later` writes it with a plus sign, which
+ * sorts before all digits, so the time seems to have passed.
  */
 const futureTasks = (stored: Stored, now: Date) => {
   const { expires_at } = stored;

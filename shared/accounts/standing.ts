@@ -123,8 +123,10 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
  * - the permissions of a principal in an account. The guess is the permissions of the seen access record under three
  *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
  *   seen as a super admin. In all other cases the guess is all permissions;
- * - the keys of the items that authorization will probably read besides the access record. `usesPermissions` is the
- *   setting of the route.
+ * - the keys of the items that authorization will probably read besides the access record. For a route with
+ *   `usesPermissions`, authorization asks whether the user is a super admin, unless the user owns the account.
+ *
+ * A wrong guess only costs reads.
  */
 export function expectedStanding(
   seen: Seen,
@@ -333,5 +335,6 @@ function permissionsOf(
   };
 }
 
+/** The member `ends` of permissions. Absent if none of the permissions ends. */
 const endsOf = (ends: NonNullable<Permissions["ends"]>): Pick<Permissions, "ends"> =>
   Object.values(ends).every((end) => end === undefined) ? {} : { ends };

@@ -143,6 +143,7 @@ async function claimedAccounts(
   });
 }
 
+/** The account of a service account. Empty if the service account has no access any more. */
 async function ownAccount(table: Reader, principal: Principal, now: Date): Promise<StoredAccount[]> {
   const accountId = principal.account_id ?? "";
   const [{ permissions }, [item]] = await Promise.all([

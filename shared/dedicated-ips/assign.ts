@@ -26,13 +26,13 @@ import { type MovedDomains, ipWithDomains } from "./view.ts";
 /** A request to assign or unassign domains of a dedicated IP. */
 type MoveRequest = { ip: StoredIp; kind: Kind; indexes: DomainIndexes };
 
-/** The items that `visibleIp` and `moveDomains` read until the operation begins. */
+/** The items that `ipToMove` and `moveDomains` read until the operation begins. */
 export function aheadOfMove(
   { account_id, dedicated_ip_id: id }: { account_id: string; dedicated_ip_id: string },
   refs: readonly string[],
   expected: Expected,
 ): Ahead {
-  // `visibleIp` reads the dedicated IP, and the plan of the operation reads it again.
+  // `ipToMove` reads the dedicated IP, and the plan of the operation reads it again.
   const key = ipKey(account_id, id);
   // Each domain is read ahead only once, for `readDomainIndexes`. The plan must read the domains again, after it has
   // read that no other operation runs.

@@ -66,7 +66,10 @@ async function judgeRecipient({ recipient = "", size = "0" }: Request, { api, st
   return hasRoom ? "DUNNO" : "452 4.2.2 The mailbox is full.";
 }
 
-/** Starts Postfix's policy service (SMTPD_POLICY_README), for both instances. */
+/**
+ * Starts Postfix's policy service (SMTPD_POLICY_README). The outgoing Postfix asks about mail from a user who has
+ * logged in, and sends the user name in `sasl_username`. The Postfix for incoming mail asks about a recipient.
+ */
 export const startPolicy = (port: number, work: PolicyWork): Promise<Server> =>
   startLineServer(port, takeRequest, async (request) => {
     const judge = request["sasl_username"] ? judgeSender : judgeRecipient;

@@ -10,8 +10,8 @@ const typesByWord: Record<string, string> = {
   deferred: "deferred",
 };
 
-// The text of the receiving server is at the end of a line, and can look like any line. So each pattern begins at the
-// beginning of the line, and the first status of a line counts.
+// The end of a line has the text of the receiving server. This text can look like a part of a log line, such as
+// `status=sent`. So each pattern begins at the beginning of the line, and reads the first status in the line.
 const fromLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<(?<sender>[^>]*)>/;
 const toLine =
   /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix\/(?<service>[^[]+)\[\d+\]: (?<queue>\w+): to=<(?<recipient>[^>]+)>,.*? dsn=(?<status>[\d.]+), status=(?<word>\w+) \((?<diagnostic>.*)\)$/;
@@ -20,13 +20,17 @@ const expiredLine =
 const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
 /**
- * The status code that the other server gave. Undefined for a refusal without an enhanced code (RFC 3463). Postfix
- * writes `5.0.0` for such a refusal, and its cause may be the content or the sender.
+ * The status code that the other server gave. Undefined if the other server refused without an enhanced code (RFC
+ * 3463). Postfix then writes `5.0.0` itself. The API must not get this code, because it would suppress the recipient,
+ * although the cause of the refusal can be the content or the sender.
  */
 const givenStatus = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
   status !== "5.0.0" || /^host \S+ said: \d{3}[- ]5\.0\.0\b/.test(diagnostic) ? status : undefined;
 
-/** The dedicated IP address in the name of a service. Undefined for other services. */
+/**
+ * The dedicated IP address in the name of a service: `ip-` and the address, with `-` in place of `:` (IPv6). Undefined
+ * for a service with another name.
+ */
 const sourceOf = (service: string): string | undefined => {
   const text = /^ip-([^/]+)/.exec(service)?.[1];
   return text?.includes(".") === true ? text : text?.replaceAll("-", ":");

@@ -39,7 +39,7 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
   if (word === "error" && result?.exitCode !== nobodyConnected) throw new Error("Dovecot could not end sessions.");
 }
 
-/** Ends SMTP sessions, and forgets the answers about the account. */
+/** Ends SMTP sessions, and forgets the API's answers about the account. */
 function revoke({ action, scope, account_id, id_of_scope, at }: Revocation, api: Api, sessions: Sessions): void {
   if (action === "restore") return;
   api.forget(account_id);
@@ -47,8 +47,8 @@ function revoke({ action, scope, account_id, id_of_scope, at }: Revocation, api:
 }
 
 /**
- * The largest number of revocation ids that are kept. The ids are needed because the API repeats the revocations of the
- * last minute.
+ * The largest number of ids of revocations that are kept. The API repeats the revocations of the last minute. By their
+ * ids, the adapter knows which of these it has carried out already.
  */
 const mostDone = 10_000;
 
@@ -59,8 +59,8 @@ const mostDone = 10_000;
  *   revocation again.
  * - The function stores its position at the end. So after a crash, some revocations are carried out twice, which is
  *   harmless.
- * - If the API no longer keeps the revocations since the position, the function ends all sessions, and rejects. The next
- *   call begins at the newest revocation, so the mail of mailboxes that were purged in between stays.
+ * - If the API no longer keeps the revocations since the position, the function ends all sessions, and rejects. The
+ *   next call begins at the newest revocation, so the mail of mailboxes that were purged in between stays.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },

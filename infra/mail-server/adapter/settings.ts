@@ -17,7 +17,9 @@ export type AdapterSettings = {
   doveadm: string;
   /** The folder of all mail: `<account id>/<mailbox id>/Maildir`. */
   store: string;
-  /** The folder for reports that the API has not accepted yet, and for positions. */
+  /**
+   * The folder for reports that the API has not accepted yet, and for the positions in the log and in the revocations.
+   */
   state: string;
   /** The log of the outgoing Postfix. */
   postfix_log: string;

@@ -84,7 +84,7 @@ async function planGroupDeletion(
   record: GroupsRecord,
   now: Date,
 ): Promise<ChangePlan<boolean>> {
-  // No group has the ordinal 2 ** 40.
+  // An id without an ordinal gets an ordinal that no group has.
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const [members, { state }, group] = await Promise.all([
     planLastRemovals(table, accountId, id),

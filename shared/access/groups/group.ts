@@ -134,8 +134,8 @@ export type StoredGroup = z.output<typeof StoredGroup>;
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**
- * Makes the view of a group, as the specification defines it. Needs the group's row, and the names of the groups above
- * the group. Grants that have ended are left out.
+ * Makes the view of a group, as the specification defines it. `nameOf` returns the names of the group and of the groups
+ * above it. Grants that have ended are left out.
  */
 export function storedGroupView(
   group: StoredGroup,
@@ -155,7 +155,7 @@ export function storedGroupView(
     linked_scopes: [...scopes.values()].map((scope) => ({ resource_id: scope.id, resource_type: scope.type })),
     parent_id: own.parent_id ?? null,
     path: `/${lineage.toReversed().map(nameOf).join("/")}`,
-    // A stored map has no order; ids of groups sort by age.
+    // A stored map has no order. Ids of groups sort by age, so the oldest subgroup comes first.
     subgroup_ids: Object.keys(record.groups)
       .filter((child) => record.groups[child]?.parent_id === id)
       .toSorted(),
@@ -370,7 +370,7 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 
 /**
  * Changes the name, description and attributes of a group, and moves the group into another group or to the top. A move
- * gives the members all permissions of the new parent, and takes those of the old parent away. Throws:
+ * gives the members all permissions of the new parent, and takes the permissions of the old parent away. Throws:
  * - 403 `would_escalate` if the group is moved into a parent, and the caller does not hold all permissions that this
  *   parent gives;
  * - 403 `would_escalate` for the move of a group that owns the account, itself or by a group above it, unless the

@@ -175,6 +175,7 @@ export async function leaveGroups(
 /** The most members that one transaction removes. */
 const batchSize = 8;
 
+/** The members who were added first: at most as many as one transaction removes. */
 async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<StoredMembers> {
   const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: batchSize });
   const members = rows.map((row) => GroupMember.parse(row));
@@ -317,7 +318,10 @@ export async function addMember(
   });
 }
 
-/** The items that `removeMember` reads if the member is a user and one of the first 4,096 members of the group. */
+/**
+ * The items that `removeMember` reads if the member is a user, and the member's row is in the first block of the list.
+ * A block has 4,096 ordinals.
+ */
 export function aheadOfMemberRemoval(accountId: string, groupId: string, memberId: string): Ahead {
   const keys = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
   const holder = aheadOfHolder(accountId, { type: "user", id: memberId }, { leaves: true });

@@ -69,7 +69,8 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
     const token = await table.get(tokenKey(hash), StoredToken);
     if (!token) return undefined;
     const { account_id: accountId, invitation_id: id } = token;
-    // The read of the account is kept (`Ahead.again`) for the authorization, which gets the account next.
+    // Authorization gets the account next. It then uses the result of this read, because the request keeps the result
+    // of a first read for one more read (`Ahead.again`).
     const [invitation, account] = await Promise.all([
       findInvitation(table, accountId, id),
       table.get(accountKey(accountId), StoredAccount),
@@ -119,12 +120,12 @@ type Accepted = z.output<typeof AcceptedInvitation>;
 
 /** The 410 for an invitation of which no permission can be given any more. */
 const notHeld = () =>
-  invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
+  invitationEnded("The access in this invitation can no longer be given. Ask for a new invitation.", "not_held");
 
 /**
  * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
  * transaction. A repeat by the same user changes nothing, and returns the stored result. Permissions that cannot be
- * given any more are left out (`whatIsGiven`). Throws, with nothing changed:
+ * given any more are left out; `whatIsGiven` has the conditions. Throws, with nothing changed:
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address, or is a service account;
  * - 409 `invitation_used` if another user has accepted the invitation;
@@ -183,9 +184,10 @@ export async function acceptInvitation(
 }
 
 /**
- * The writes, and one check for each other item of `checks`. A transaction can name an item only once, so a write to an
- * item of `checks` gets the condition of the check. The checks are not newer than the writes. So if the item has
- * changed between the two reads, the transaction fails, and its plan runs again.
+ * Joins writes and checks of items. A transaction can name an item only once. So if an item has both a write and a
+ * check, the result has the write, with the condition of the check. The item was read for the check first, and for the
+ * write later or at the same time. So if the item has changed between the two reads, the transaction fails, and its
+ * plan runs again.
  */
 function withChecks(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
@@ -243,8 +245,8 @@ type Inviter = {
 };
 
 /**
- * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count.
- * The token is not at hand now, so the issuer cannot be asked again.
+ * The inviter's present permissions. The inviter's token is not available here, so its groups are not known now.
+ * Instead, the groups count that the token named when the invitation was made.
  */
 async function readInviter(
   table: Reader,
@@ -259,7 +261,8 @@ async function readInviter(
     groups: inviter_groups.map((id) => idpNameOf(accountId, id)),
   };
   const key = accessKey(accountId, principal);
-  // These items are not newer than the permissions, so a change in between makes the transaction fail.
+  // These items are read before the permissions, and `unchanged` checks their versions. So if one of them has changed
+  // since this read, the transaction fails.
   const [record, groups, roles, user] = await Promise.all([
     table.get(key, AccessRecord),
     table.get(groupsKey(accountId), GroupsRecord),
@@ -293,10 +296,14 @@ function hasRole({ roles }: RolesRecord, { custom_role = "", role_created_at }: 
 }
 
 /**
- * The permissions that an invitation can still give (`given`). Such a permission has not ended, and its resource and
- * role still exist. The inviter may still manage access (`auth.manage` on the account), and holds the same permission
- * for at least as long as the invitation gives it. `access` has all permissions of the invitation. `unchanged` makes a
- * transaction fail if a resource or a role is deleted meanwhile.
+ * The permissions that an invitation can still give are in `given`. An invitation can give a permission under these
+ * conditions:
+ * - The permission has not ended, and its resource and its role still exist.
+ * - The inviter still holds `auth.manage` on the account.
+ * - The inviter holds the same permission, for at least as long as the invitation gives it.
+ *
+ * `access` has all permissions of the invitation. `unchanged` makes a transaction fail if a resource or a role is
+ * deleted meanwhile.
  */
 async function whatIsGiven(
   table: Reader,
@@ -304,7 +311,7 @@ async function whatIsGiven(
   { access }: StoredInvitation,
   { principal, permissions, roles: own, now }: Inviter,
 ): Promise<{ access: StoredAccess[]; given: Grantable[]; unchanged: Write[] }> {
-  const mayManage = covers(permissions, "auth.manage", []);
+  const canManage = covers(permissions, "auth.manage", []);
   const giver = { permissions, principal, table, now };
   const checked = await Promise.all(
     access.map(async (one) => {
@@ -312,7 +319,7 @@ async function whatIsGiven(
       const located = one.scope ? await locate(table, accountId, one.scope) : { scopes: [] };
       const exists = located !== undefined && (!isCustom(one) || hasRole(own, one));
       const isGiven =
-        mayManage &&
+        canManage &&
         exists &&
         isLive(one.expires_at, now().toISOString()) &&
         (await isHeld(giver, accountId, permissionOf(grantable)));
@@ -342,8 +349,8 @@ const longest = <T extends Ending>(permissions: readonly T[]): T | undefined =>
   permissions.find((permission) => !permissions.some((other) => isLonger(other, permission)));
 
 /**
- * Plans to give permissions to a subject, each once. If the subject already holds a permission, its assignment gets the
- * end in the invitation if this end is later. Otherwise the assignment stays as it is.
+ * Plans to give permissions to a subject, each once. If the subject already holds a permission, nothing is added: the
+ * present assignment gets the later end, its own or the end in the invitation.
  */
 async function planGiven(
   table: Reader,

@@ -34,6 +34,7 @@ export const invitedKey = (accountId: string, email: string): Key => ({
 });
 export const tokenKey = (tokenHash: string): Key => ({ PK: `INVITATION#${tokenHash}`, SK: "TOKEN" });
 
+/** How long an invitation can be accepted, in days. */
 const validDays = 7;
 
 /**
@@ -106,8 +107,8 @@ export const StoredAccess = z.object({
   /** The key of a role that the account has made. */
   custom_role: z.string().optional(),
   /**
-   * When the role `custom_role` was created. A later role can get the key of a deleted role, and this time tells the two
-   * apart. Absent in invitations of earlier versions, and for other permissions.
+   * When the role `custom_role` was created. A later role can get the key of a deleted role, and this time tells the
+   * two apart. Absent in invitations of earlier versions, and for other permissions.
    */
   role_created_at: z.string().optional(),
   scope: Scope.optional(),

@@ -94,9 +94,9 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
 }
 
 /**
- * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has at most one pending
- * invitation. A new invitation replaces the pending invitation, and the link in the earlier mail no longer works.
- * Throws:
+ * Invites a person by e-mail. The recorded change causes an event, and a worker that gets the event sends the mail. An
+ * address has at most one pending invitation. A new invitation replaces the pending invitation, and the link in the
+ * earlier mail no longer works. Throws:
  * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
  * - 409 `mail_unavailable` if the deployment sends no mail;
  * - 422 for a resource or role that the account does not have;
@@ -149,8 +149,8 @@ type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined 
 const mostFiltered = 20_000;
 
 /**
- * The items that `listInvitations` reads. With a status, these are all invitations, because a pending invitation
- * expires without a write.
+ * The items that `listInvitations` reads. With a status, these are all invitations: a pending invitation expires
+ * without a write, so no stored list can tell the invitations of a status.
  */
 export function aheadOfInvitations(accountId: string, { status, ...page }: InvitationPage): Ahead {
   const list = invitationsOf(accountId);

@@ -52,8 +52,8 @@ export async function sendInvitation(accountId: string, id: string, work: SendWo
 }
 
 /**
- * The mail that invites somebody to an account. The recipient may never have heard of us. The names and the message of
- * customers are not in the subject.
+ * The mail that invites somebody to an account. The recipient has perhaps never heard of us. The subject has only our
+ * own words: neither the names nor the message of customers.
  */
 function invitationLetter(
   { inviter, message, email, expires_at }: StoredInvitation,

@@ -25,7 +25,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   invitation_used:
     "If you accepted the invitation, you have the access already: see `me.permissions`. If somebody else needs access, create another invitation.",
   invitation_ended:
-    "`reason` is `revoked`, `expired` or `not_held`. `not_held` means that the inviter no longer holds the access in the invitation. Ask for a new invitation.",
+    "`reason` is `revoked`, `expired` or `not_held`. `not_held` means that the access in the invitation can no longer be given: the inviter does not hold it any more, it has ended, or its resource or role was deleted. Ask for a new invitation.",
   would_escalate:
     "You can give only permissions that you hold on the same resource or a wider resource. The permissions that you give cannot last longer than yours. `missing` names the permissions that you lack. Leave these permissions out, or ask somebody who holds them.",
   not_found:

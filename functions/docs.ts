@@ -42,7 +42,8 @@ async function tokenSource(): Promise<string> {
 }
 
 async function pageHeaders(path: string): Promise<{ "cache-control": string; "content-security-policy": string }> {
-  // Links to these pages contain a token, so the pages are never cached.
+  // A link to one of these pages contains a secret token. The pages are never cached, so that no cache keeps such a
+  // link.
   if (path === verifyPath || path === checkoutPath)
     return { "cache-control": "no-store", "content-security-policy": pagePolicy() };
   if (path === invitationPath) {
@@ -55,8 +56,8 @@ async function pageHeaders(path: string): Promise<{ "cache-control": string; "co
 }
 
 /**
- * A file of the site: a page, a page of the reference, or a file that these pages load. Only the name of a page has no
- * extension.
+ * Matches the path of a file of the site: a page, a page of the reference, or a file that these pages load. A name
+ * without an extension of `mediaTypes` is the name of a page.
  */
 const siteFile = /^\/docs\/((?:reference\/)?[a-z0-9][a-z0-9._-]*)$/;
 
@@ -77,7 +78,8 @@ function fileOf(path: string): string | undefined {
   const name = siteFile.exec(path)?.[1];
   // These pages have paths of their own outside `/docs`.
   if (name === undefined || /^(?:verify|checkout|invitation)(?:\.html)?$/.test(name)) return undefined;
-  // The name of an operation has dots, but no extension of a file.
+  // A name with a dot can also be a page: the reference has a page for each operation, such as `mailboxes.add`. So only
+  // the extensions in `mediaTypes` count.
   return `docs/${name}${extensions.has(extname(name)) ? "" : ".html"}`;
 }
 

@@ -10,6 +10,7 @@ import { readAddress } from "../shared/mail/mailboxes/local-part.ts";
 import type { Table } from "../shared/table/table.ts";
 import { addressIn, autoconfigXml, autodiscoverError, autodiscoverXml } from "../shared/web/client-settings.ts";
 
+/** Matches a host name in lower case that has at least two labels. */
 const hostForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 
 /** A host name in lower case, without port and final dot; undefined for a text that is no host name. */
@@ -63,7 +64,8 @@ const xml = (body: string, headers: Record<string, string> = {}): Response => ({
   body,
 });
 
-const longestRequest = 16_384;
+/** The longest body of a request of Outlook that is read, in bytes. */
+const longestBodyBytes = 16_384;
 
 /**
  * Answers Outlook. The answer does not depend on whether the address exists, so the answer tells nothing about
@@ -71,7 +73,7 @@ const longestRequest = 16_384;
  */
 function autodiscover({ body = "", isBase64Encoded }: APIGatewayProxyEventV2, { domain }: Site, now: Date): Response {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
-  const given = bytes.length > longestRequest ? undefined : addressIn(bytes.toString("utf8"));
+  const given = bytes.length > longestBodyBytes ? undefined : addressIn(bytes.toString("utf8"));
   const address = given === undefined ? undefined : readAddress(given);
   if (address?.domain !== domain.name) return xml(autodiscoverError(now));
   return xml(autodiscoverXml(`${address.local}@${address.domain}`));

@@ -10,7 +10,7 @@ export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
       description:
-        "Your id for this request. Use a new id for each request. If you send the same program again with the same id and session within an hour, you get the stored envelope, also of reads.",
+        "Your id for this request. Use a new id for each request. If you send the same program again with the same id and session within an hour, you get the stored envelope: the calls that read are not made again either.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
@@ -95,7 +95,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if it depends on an earlier write of the program, or if the arguments are too large to check.",
+      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if the answer depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({

@@ -26,7 +26,7 @@ export const route = defineRoute({
     .strictObject({
       reissue: z.boolean().default(false).meta({
         description:
-          "Whether to create another setup key and another relay login. The old ones then stop working. The host becomes `verifying`, and mail leaves from the shared addresses until you publish the new setup records. Meanwhile another account that proves an address of the host can take it over. The default is false.",
+          "Whether to create another setup key and another relay login. The old ones then stop working. The host becomes `verifying`, and mail leaves from the shared addresses until you publish the new setup records. Meanwhile another account that proves an address of the host can take over this address. The default is false.",
       }),
     })
     .meta({ id: "DedicatedIpAuthorize", description: "How to authorize your own host." }),

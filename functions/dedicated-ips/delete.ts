@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete a dedicated IP",
   synonyms: ["remove", "cancel", "return", "release", "give back", "address", "server"],
   description:
-    "Unassign the domains that send from the dedicated IP first. While domains are being assigned or unassigned, the deletion also fails with `ip_in_use`. The price of a managed dedicated IP is not refunded. If the dedicated IP is still `provisioning`, its hold is voided. On the plan `per_dedicated_ip`, each day without a managed dedicated IP is charged by the plan `per_mailbox`. Your own host cannot be deleted while it is suspended.",
+    "Unassign the domains that send from the dedicated IP first. The deletion fails with `ip_in_use` while a domain sends from the dedicated IP, or while domains are being assigned or unassigned. The price of a managed dedicated IP is not refunded. If the dedicated IP is still `provisioning`, its hold is voided. On the plan `per_dedicated_ip`, each day without a managed dedicated IP is charged by the plan `per_mailbox`. Your own host cannot be deleted while it is suspended.",
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",

@@ -19,7 +19,7 @@ export const route = defineRoute({
   body: z.strictObject({ name: IpName }).meta({ id: "DedicatedIpUpdate", description: "The dedicated IP's new name." }),
   output: DedicatedIp,
   ahead: ({ params: { account_id, dedicated_ip_id: id } }) => {
-    // The look-up of the resource and the change each read the dedicated IP.
+    // The look-up of the resource and the change each read the dedicated IP, so its key is listed twice.
     const key = ipKey(account_id, id);
     return { keys: [key, key] };
   },

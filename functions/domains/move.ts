@@ -28,7 +28,8 @@ export const route = defineRoute({
   output: Domain,
   problems: ["domain_not_ready"],
   ahead: ({ params, body }, expected) => aheadOfDomainMove(params, body.workspace_id, expected),
-  // A workspace that was deleted after the move needs no permission, so that a repeat still gets its answer.
+  // If the target workspace was deleted after the move, the caller needs no permission on it. So a repeat still gets
+  // the stored answer.
   checkRepeat: async ({ params, body }, context) => {
     if (await findWorkspace(context.table, params.account_id, body.workspace_id))
       await requireTarget(params.account_id, body.workspace_id, context);

@@ -23,7 +23,7 @@ export const route = defineRoute({
     "help",
   ],
   description:
-    "Tell us about a mistake you found, something you miss, or anything else we should know. People read your feedback. `feedback.list` shows the status and our answer. Webhooks that subscribe to `feedback.updated` are told when one of them changes.",
+    "Tell us about a mistake you found, something you miss, or anything else we should know. People read your feedback. `feedback.list` shows the status and our answer. Webhooks that subscribe to `feedback.updated` are told when the status or the answer changes.",
   capability: null,
   open: "Every member of the account may submit feedback.",
   access: "write",

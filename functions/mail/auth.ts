@@ -30,7 +30,10 @@ function decodeHeader(text: string): string {
   }
 }
 
-/** The number of attempts after which a connection is closed. nginx keeps memory for each attempt until then. */
+/**
+ * The number of attempts after which a connection is closed. The number is limited, because nginx keeps memory for each
+ * attempt until the connection is closed.
+ */
 const mostAttempts = 10;
 
 /**
@@ -49,12 +52,13 @@ const attemptOf = ({ headers }: Pick<MailRequest, "headers">): number => {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1;
 };
 
+/** A refusal in words, its code in each protocol, and the delay after the first attempt of a connection, in seconds. */
 type Refusal = { words: string; smtp: string; imap: string; pop3: string; firstWait: number };
 
 /**
- * The answer of a refusal. SMTP has its code in a header of its own. For IMAP and POP3 the text begins with a response
- * code (RFC 5530 §3, RFC 3206 §4), which nginx passes on. The code tells mail programs whether to ask for the password
- * again.
+ * The answer that refuses a login. SMTP has its code in a header of its own. For IMAP and POP3 the text begins with a
+ * response code (RFC 5530 §3, RFC 3206 §4), which nginx passes on. The code tells mail programs whether to ask for the
+ * password again.
  */
 function refusal({ words, smtp, firstWait, ...codes }: Refusal, request: MailRequest): Response {
   const protocol = request.headers["auth-protocol"];

@@ -4,8 +4,8 @@ import { readBatch } from "../../shared/mail/servers/batch.ts";
 import { mailServerHandler } from "../../shared/mail/servers/handler.ts";
 
 /**
- * Takes a batch of deliveries, bounces and complaints. If the same batch comes again, nothing changes and the answer is
- * the same.
+ * Stores a batch of reports from mail servers: deliveries, bounces and complaints. If the same batch comes again,
+ * nothing changes and the answer is the same.
  */
 export const handler = mailServerHandler("mail.events", async (request, work) => {
   const answer = await reportEvents(readBatch(EventBatch, request), work);

@@ -4,8 +4,8 @@ import { mailServerHandler } from "../../shared/mail/servers/handler.ts";
 import { reportUsage, UsageBatch } from "../../shared/mail/usage/report.ts";
 
 /**
- * Takes a batch of usage: the sizes of mailboxes, the mail that they sent, and the logins to them. If the same batch
- * comes again, nothing changes and the answer is the same.
+ * Stores a batch of usage from mail servers: the sizes of mailboxes, how many mails they sent, and the logins to them.
+ * If the same batch comes again, nothing changes and the answer is the same.
  */
 export const handler = mailServerHandler("mail.usage", async (request, work) => {
   const answer = await reportUsage(readBatch(UsageBatch, request), work);

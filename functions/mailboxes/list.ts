@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List mailboxes",
   synonyms: ["mailboxes", "email addresses", "inboxes", "users", "people", "accounts", "show", "all"],
   description:
-    "Lists the mailboxes that you may see, oldest first unless you sort them. The mailboxes are grouped by domain if you filter by workspace, or if you may see only a part of the account. In these two cases the list covers 2,000 domains at most. If you may not see all mailboxes of the place that you list, `search`, `status` and `sort` look at 20,000 mailboxes at most. Beyond these limits the answer is 422. Give a `domain` then.",
+    "Lists the mailboxes that you may see, oldest first unless you sort them. The mailboxes are grouped by domain if you filter by workspace, or if you may see only a part of the account. In these two cases the list covers 2,000 domains at most. If you may not see all mailboxes of the account, workspace or domain that you list, `search`, `status` and `sort` look at 20,000 mailboxes at most. Beyond these limits the answer is 422. Give a `domain` then.",
   capability: "mailbox.view",
   scope: "visible",
   access: "read",

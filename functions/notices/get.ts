@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Read who gets mails about the account",
   synonyms: ["notifications", "e-mails", "alerts", "warnings", "recipients", "who is told", "preferences", "muted"],
   description:
-    "The users whose ownership has no end get mails about the account, its wallet and its domains. Owners by a group, owners whose ownership ends, and service accounts get mails only as `readers`, and only users can be readers.",
+    "The users whose ownership has no end get mails about the account, its wallet and its domains. Owners by a group, and owners whose ownership ends, get mails only if they are `readers`. Only users can be readers, so service accounts get no mails.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -86,6 +86,7 @@ export async function advanceDueTransfer(accountId: string, id: string, at: stri
   return advanceTransfer(domain, work);
 }
 
+/** Returns the time for which a task of a domain is queued. Null or undefined if no task is due. */
 type DueAt = (domain: StoredDomain | undefined) => string | null | undefined;
 const dueAt: DueAt = (domain) => domain?.due_at;
 const transferDueAt: DueAt = (domain) => domain?.transfer?.due_at;
@@ -105,7 +106,10 @@ const forget = (
     };
   });
 
-/** Runs the due tasks of purchases, transfers, domains, zones and rotations of DKIM keys through `sweepTasks`. */
+/**
+ * Runs the due tasks of purchases, transfers, domains, zones and rotations of DKIM keys, within `bounds`. A task that
+ * fails stays due.
+ */
 export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<SweepResult> {
   const tasks = await Promise.all([
     dueTasks(batchQueue, continueBatch, work),

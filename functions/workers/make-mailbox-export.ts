@@ -43,7 +43,7 @@ async function* csvOf(
     await reader.table.attempt({
       update: exportKey(account_id, id),
       set: { row_count: storedRows, status: "running" },
-      // Another worker may have finished the same export meanwhile.
+      // Stores nothing if another worker has finished the same export meanwhile, which changes the export's version.
       if: { id, version: stored.version },
     });
   }
@@ -52,8 +52,9 @@ async function* csvOf(
 type ExportServices = { table: Table; files: Files; now: () => Date };
 
 /**
- * Writes the file of an export. Does nothing if the export does not exist or is done. A call after a failure starts
- * from the beginning. If the last run fails, the export is `failed`. A later call can still finish it.
+ * Runs an export, which writes its file. Does nothing if the export does not exist or is done. A run after a failure
+ * starts from the beginning. If a run fails after `mostRuns` runs have begun, the export gets the status `failed`. A
+ * later run can still finish such an export.
  */
 export async function runExport(accountId: string, id: string, services: ExportServices): Promise<void> {
   const { table, now } = services;

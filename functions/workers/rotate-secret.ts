@@ -41,8 +41,9 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
     throw new Error("The version is not pending, so it cannot be rotated.");
   if (Step === "createSecret") await createVersion(rotation, client, sdk);
   // `setSecret` does nothing, because no other service keeps the secret. The functions that use the secret read it
-  // again by themselves. `testSecret` does nothing either: when the rotation is switched on, Secrets Manager calls only
-  // this step, with a pending version that has the current text or none.
+  // again by themselves. `testSecret` does nothing either, and leaves the check of the new text to
+  // `finishSecret`. When the rotation is switched on, Secrets Manager calls only `testSecret`, with a pending version
+  // that has the current text or no text. The check would refuse this version.
   if (Step !== "finishSecret") return;
   await requireNewKey(rotation, client, sdk);
   const current = Object.keys(stages).find((version) => stages[version]?.includes("AWSCURRENT"));

@@ -45,6 +45,7 @@ const withImportMetaUrl: BuildOptions = {
  */
 const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
 
+/** Leaves the client of DynamoDB out of the bundles. Makes them load the separate file when they need the client. */
 const leaveTableSdkOut: Plugin = {
   name: "table-sdk",
   setup: (bundling) => {

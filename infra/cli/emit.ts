@@ -32,6 +32,7 @@ export type CommandSpec = {
 type Schemas = Record<string, Schema>;
 type Described = Schema & { examples?: unknown[] };
 
+/** A schema with the members of the schema to which its `$ref` points. */
 const resolved = (schema: Schema, schemas: Schemas): Described =>
   schema.$ref === undefined ? schema : { ...schemas[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)], ...schema };
 
@@ -145,8 +146,8 @@ function columnsOf(item: Schema, schemas: Schemas): string[] {
 }
 
 /**
- * The list whose items the command prints alone. Undefined if the answer is no list, or has members beside the items
- * that the command must print, such as the currency.
+ * The list of an answer, if the command prints only its items. Undefined if the answer is no list. Also undefined if a
+ * list without pages has further members, such as the currency, because the command must print these too.
  */
 function printedListOf({ answer, items }: ApiFunction, schemas: Schemas): ApiFunction["items"] {
   const { properties = {} } = resolved(answer, schemas);

@@ -63,7 +63,10 @@ async function writeProgram(folder: string, version: string): Promise<void> {
   await chmod(outfile, 0o755);
 }
 
-/** Writes the package of the command into `folder`, as `writePackage` does. Call `generateClient` first. */
+/**
+ * Writes the package of the command into `folder`, and replaces the whole folder. Changes nothing and returns false if
+ * `folder` already has a package of the same sources. Call `generateClient` first.
+ */
 export async function generateCli(folder: string, { document, isPayload }: Api): Promise<boolean> {
   const version = await productVersion();
   const commands = commandsSource(document, isPayload);

@@ -53,6 +53,7 @@ export type ApiFunction = {
 };
 
 const json = "application/json";
+/** The name of the schema to which a schema's `$ref` points; empty without a `$ref`. */
 const nameIn = ({ $ref = "" }: Schema): string => $ref.slice($ref.lastIndexOf("/") + 1);
 
 /** Whether the function `name` takes its body in the argument `payload`, as in code mode. */

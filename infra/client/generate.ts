@@ -179,7 +179,10 @@ export async function writePackage(
   return true;
 }
 
-/** Writes the typed client as a compiled package into `folder`, as `writePackage` does. */
+/**
+ * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Changes nothing and
+ * returns false if `folder` already has a package of the same sources.
+ */
 export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
   const sources = generatedSources(api);
   await writeSources(join(source, "generated"), sources);

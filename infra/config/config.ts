@@ -95,8 +95,8 @@ const functionNames = new Set(lambdas.map(({ name }) => name));
 /** The combinations of settings that are not allowed. Each message gives the reason. */
 const problems: readonly { when: (settings: Settings) => boolean; message: string }[] = [
   {
-    // CloudFormation cannot give the gateway's address to the functions, because the gateway's definition needs the
-    // functions.
+    // The settings must contain the API's address, because CloudFormation cannot give it to the functions: the
+    // gateway has an address only once it is defined, and its definition needs the functions.
     when: ({ paymentsSecretName, publicUrl }) => paymentsSecretName !== undefined && publicUrl === undefined,
     message:
       "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",

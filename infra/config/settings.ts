@@ -79,7 +79,7 @@ const AlarmTarget = z.union([z.email(), z.url({ protocol: /^https$/ })], {
 
 const Dollars = z.coerce.number<number | string>({ error: "US dollars, such as 200" }).positive();
 
-/** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
+/** The settings of the edge: CloudFront with AWS WAF in front of the gateway. docs/deploy.md describes the edge. */
 const Edge = z.strictObject({
   /** The host name of the gateway. Only CloudFront calls it. Customers call `domainName`. */
   originDomainName: HostName,
@@ -106,7 +106,7 @@ const VaultArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:backup:[a-z0-9-]+:\d{12}:backup-vault:[A-Za-z0-9_-]{2,50}$/, "the ARN of a backup vault");
 
-/** Daily backups of the table by AWS Backup: docs/deploy.md. */
+/** The settings of daily backups of the table by AWS Backup. docs/deploy.md describes the backups. */
 const Backup = z.strictObject({
   /** The number of days for which a backup is kept, in the stack's vault and in the vaults of `copyTo`. */
   keepDays: z.number().int().min(7).max(3_650).default(35),
@@ -166,8 +166,8 @@ export const Settings = z.object({
    */
   readOnly: ReadOnlyReason,
   /**
-   * The name of a table that a restore has made. The stack uses this table instead of its own: docs/operations.md. By
-   * default the stack has its own table.
+   * The name of a table that a restore has made. The stack uses this table instead of its own. By default the stack has
+   * its own table. docs/operations.md describes the restore.
    */
   restoredTable: z
     .string()
@@ -183,16 +183,16 @@ export const Settings = z.object({
   /** The number of days for which logs are kept: one of the numbers that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**
-   * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. If the
-   * gateway answers 500, 502 or 504 five times within a minute, CodeDeploy takes the version back. With this setting
-   * the functions are in nested stacks.
+   * Whether a new version of a function gets only 10 % of the calls in its first five minutes. If the gateway answers
+   * 500, 502 or 504 five times within a minute, CodeDeploy takes the version back. With this setting the functions are
+   * in nested stacks. docs/deploy.md describes canaries.
    */
   canary: Switch.default(false),
   /** Whether X-Ray traces every function. */
   trace: Switch.default(false),
   /**
-   * The e-mail address for the alarms of a severity without a target. Without this address and a target, the alarms
-   * send no notices.
+   * The e-mail address that replaces a missing `pageTarget` or `ticketTarget`. Alarms with neither this address nor a
+   * target send no notices.
    */
   alarmEmail: z.email().optional(),
   /** The target of alarms that wake a person, because customers feel the symptom now. */
@@ -208,8 +208,12 @@ export const Settings = z.object({
   monthlyBudgetUsd: Dollars.optional(),
   /** The smallest unusual cost of the stage that makes AWS warn, in US dollars. */
   costAnomalyUsd: Dollars.optional(),
-  /** The requests per second of all callers together. The limit of each principal is in the code. */
+  /**
+   * The most requests per second of all callers together. The limits of each principal are not a setting: they are in
+   * shared/rate-limits/classes.ts.
+   */
   throttleRatePerSecond: PerSecond.default(500),
+  /** The most requests at once of all callers together. */
   throttleBurst: PerSecond.default(1_000),
   /**
    * The most concurrent calls of individual workers, by the worker's name. AWS reserves these calls from the
@@ -231,7 +235,8 @@ export const Settings = z.object({
    */
   planPrices: orJson(PriceLists).default([]),
   /**
-   * The settings of VAT, with the rates of the EU's countries: docs/billing.md. Without this setting no VAT is charged.
+   * The settings of VAT, with the rates of the EU's countries. docs/operators-billing.md describes them. Without this
+   * setting no VAT is charged.
    */
   vat: orJson(VatSettings).optional(),
   /** The name of a secret in Secrets Manager with Stripe's keys (docs/deploy.md). Without this secret top-ups fail. */
@@ -246,8 +251,8 @@ export const Settings = z.object({
   mailZone: HostName.default("hosted-mail.example"),
   /**
    * The host that serves redirects of customers' domains and MTA-STS policies. The CNAME records of domains point to
-   * this host. The host is a TLS proxy, which calls the API at the output `WebUrl`: docs/deploy.md. Without this
-   * setting the API at `WebUrl` does not exist.
+   * this host. The host is a TLS proxy, which calls the API at the output `WebUrl`. docs/deploy.md describes the proxy.
+   * Without this setting the API at `WebUrl` does not exist.
    */
   webHost: HostName.optional(),
   /** The IP addresses of the TLS proxy at `webHost`, for the A and AAAA records of domains that redirect. */

@@ -26,7 +26,8 @@ import { ipViewFor, ipView } from "./view.ts";
 
 /**
  * Plans to remove a dedicated IP. The writes fail if the dedicated IP has changed since it was read. The address of a
- * managed dedicated IP gets the state `state`. If the IP was ever ready, today stays a day on which the account had it.
+ * managed dedicated IP gets the state `state`. If a managed dedicated IP was ever ready, stores that today was the last
+ * day on which the account had it.
  */
 export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState, now: Date): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
@@ -49,8 +50,8 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedSt
 }
 
 /**
- * Plans to remove a domain from its dedicated IP. If a running operation has not settled the domain yet, plans only a
- * check that the domain has no entry.
+ * Plans to remove a domain from its dedicated IP. If a running operation has not settled the domain yet, the dedicated
+ * IP has no entry of the domain. Then the plan only checks that there is still no entry.
  */
 export async function planUnassigned(
   table: Reader,
@@ -117,8 +118,8 @@ const ipInUse = (ip: StoredIp, context: Context): Problem => {
 };
 
 /**
- * The items that `deleteIp` reads. The holders of a host's addresses are included only if this process has seen the
- * host.
+ * The items that `deleteIp` reads. The addresses of a host are known only if this process has seen the host's row.
+ * Without them, the holders of the addresses are left out.
  */
 export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expected): Ahead {
   const key = ipKey(accountId, id);
@@ -132,7 +133,8 @@ export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expec
  * address. Any other managed dedicated IP is not refunded, and its address becomes `resting`. Throws:
  * - 404 if the dedicated IP was deleted meanwhile;
  * - 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns domains;
- * - 409 `ip_not_ready` for a suspended host, because the customer could add the host again without the suspension.
+ * - 409 `ip_not_ready` for a suspended host, because otherwise the customer could end the suspension by adding the host
+ *   again.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -184,12 +186,13 @@ export async function takeBackIp({ account_id, id }: StoredIp, context: Writer):
     retryOnConflict(async () => {
       const ip = await ipById(table, account_id, id);
       const nothing = { value: undefined, writes: [], changes: [] };
-      return ip && ip.domain_count === 0 ? planDeletion(table, ip, now(), () => moving(ip)) : nothing;
+      return ip && ip.domain_count === 0 ? planDeletion(table, ip, now(), () => beingMoved(ip)) : nothing;
     }),
   );
 }
 
-const moving = ({ name }: StoredIp): Problem =>
+/** The 503 `busy` for a dedicated IP while an operation moves its domains. */
+const beingMoved = ({ name }: StoredIp): Problem =>
   new Problem("busy", `Domains of ${name} are being moved.`, { retry_after: 1 });
 
 /**

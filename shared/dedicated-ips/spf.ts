@@ -18,8 +18,8 @@ export async function sendersOf(
 }
 
 /**
- * The edits that update the SPF record of a domain to its dedicated IP. None if the record is right already, or if the
- * domain has no zone or no SPF record of ours.
+ * The edits that put the addresses of a domain's dedicated IP into the SPF record of the domain. There are no edits if
+ * the record is right already, or if the domain has no zone, or no SPF record of ours.
  */
 export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
   const { account_id, id } = domain;

@@ -43,15 +43,16 @@ function optionWrite(option: StoredOption | undefined, details: Omit<StoredOptio
   return { update: key, add: { addresses: by }, if: isUnchanged };
 }
 
+/** An item that refers to an address of the stock: in the list of the free addresses, or in the list of all. */
 const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
 
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
 /**
  * Adds a free address to the stock. Adding the same address again changes nothing. Throws 409 `ip_taken`:
- * - for an address that is in stock with other details, or that a host holds firmly;
- * - for the reverse name of another address;
- * - for an option with another country or autonomous system.
+ * - if the address is in stock with other details, or if a customer's host has a firm hold on it (`HostHolder`);
+ * - if the reverse name is the name of another address;
+ * - if the addresses of the option have another country or autonomous system.
  */
 export function addStock(table: Table, input: NewStock): Promise<StockHolder> {
   const { ip, option_id, country_code, asn, rdns } = input;
@@ -171,7 +172,7 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
   });
 }
 
-/** Among how many free addresses a claim chooses at most. */
+/** The largest number of free addresses from which a claim chooses one. */
 export const maxCandidates = 20;
 
 /**

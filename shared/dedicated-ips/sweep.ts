@@ -8,7 +8,10 @@ import { ipQueue, operationQueue } from "./dedicated-ip.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { resumeOperation } from "./settle.ts";
 
-/** Resumes the operations that are due, and checks the dedicated IPs that are due, through `sweepTasks`. */
+/**
+ * Resumes the operations that are due, and checks the dedicated IPs that are due. `sweepTasks` limits the number of
+ * these tasks and the time for them.
+ */
 export async function sweepIps(context: IpContext): Promise<SweepResult> {
   const abandoned = await dueTasks(operationQueue, resumeOne, context);
   const due = await dueTasks(ipQueue, advanceIp, context);
@@ -29,6 +32,7 @@ export async function resumeOne(accountId: string, id: string, at: string, conte
   });
 }
 
+/** How many domains `syncFirst` syncs. It syncs all of them at the same time. */
 const concurrency = 5;
 
 /**

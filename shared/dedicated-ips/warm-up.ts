@@ -21,7 +21,7 @@ export const WarmUp = z
     days: z.int().meta({ description: "The number of days of the whole warm-up." }),
     daily_limit: z.int().meta({
       description:
-        "How many mails may leave from the dedicated IP today, one for each recipient. Further mails are refused.",
+        "The largest number of mails that can leave from the dedicated IP today. A mail counts once for each of its recipients. Further mails are refused.",
     }),
     sent_today: z.int().min(0).meta({
       description: "The mails that left from the dedicated IP today, as far as the mail servers have reported them.",
@@ -38,7 +38,8 @@ export type WarmUp = z.output<typeof WarmUp>;
 export type WarmUpDay = Omit<WarmUp, "sent_today">;
 
 /**
- * The warm-up of a dedicated IP at a time. Undefined if the dedicated IP has no limit. The reason can be that:
+ * The day of a dedicated IP's warm-up at the time `now`. Undefined if the dedicated IP has no limit. The reason can be
+ * that:
  * - the warm-up is over, or has not begun;
  * - the dedicated IP is a customer's own host;
  * - an earlier version activated the dedicated IP without a warm-up.

@@ -165,10 +165,10 @@ export class MoreToDelete extends Problem {
 }
 
 /**
- * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may
- * need the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503
- * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work
- * then stays due.
+ * Continues the release of a domain. While the domain is kept, only its zone is removed, because the nameservers can
+ * have only one zone of a name, and another account may need a zone of this name. Once the zone is removed, nothing is
+ * done until `finishRelease` follows at `deletes_at`. Throws 503 when an outside service does not answer, while another
+ * process syncs the zone, and when the time is over. The work then stays due.
  */
 export async function advanceRelease(domain: StoredDomain, writer: Writer, services: ReleaseServices): Promise<void> {
   const until = keptUntil(domain);
@@ -251,7 +251,10 @@ export async function finishRelease(
   while (!(await deleteRows(accountId, id, writer))) requireTime();
 }
 
-/** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
+/**
+ * Deletes one mailbox. False if there is none. `beginRelease` refuses a domain with mailboxes, so only a domain that
+ * has lost its name can still have mailboxes here.
+ */
 async function removeFirstMailbox(domain: StoredDomain, writer: Writer): Promise<boolean> {
   const [mailbox] = await firstMailboxes(writer.table, domain.account_id, domain.id, 1);
   return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
@@ -270,6 +273,7 @@ async function purgeMailboxes({ account_id, id }: StoredDomain, writer: Writer, 
 /** How many records one transaction deletes. A record takes three or four writes, with its entry in the audit log. */
 const recordsAtOnce = 20;
 
+/** Deletes up to 20 records of a domain. Returns whether the domain has more records. */
 function removeRecords(accountId: string, id: string, { table, commit, now }: Writer): Promise<boolean> {
   return commit(async () => {
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
@@ -360,7 +364,8 @@ export async function removeFailed(
   { id }: StoredDomain,
   { table, commit, now }: Writer,
 ): Promise<void> {
-  // The caller's own transaction comes after these, and stores the answer of the call.
+  // These transactions are `partial`: they store no answer. The caller's own transaction comes after them, and stores
+  // the answer of the call.
   const writer: Writer = {
     table,
     now,

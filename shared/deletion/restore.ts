@@ -22,7 +22,7 @@ import type { Context } from "../http/route.ts";
  * Restores a domain that was deleted or has lost its name, with all contents that are kept. The domain then waits until
  * its name is proved.
  * - A name that is still registered here stays registered.
- * - Any other name is claimed again, as `addDomain` claims it.
+ * - Any other name is claimed again, as for a new domain (`claimName`).
  * - A domain whose DNS was moving to `external` is hosted again, if its name was still delegated to us.
  *
  * Throws:

@@ -6,8 +6,9 @@ import type { Reader } from "../table/table.ts";
 
 /**
  * Plans the next deletions for a workspace or domain that is being deleted: first its grants, then its master
- * passwords, then its forwarding rules. One transaction deletes one of these kinds only, because two kinds may change
- * the grants of the same holder. `isAll` is true if the plan deletes all that is left.
+ * passwords, then its forwarding rules. One transaction deletes one of these kinds only: the deletions of two kinds can
+ * change the grants of the same holder, and a transaction cannot write an item twice. `isAll` is true if the plan
+ * deletes all that is left.
  */
 export async function planScopePurge(
   table: Reader,

@@ -25,7 +25,8 @@ import { planScopePurge } from "./scope.ts";
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
  * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
  * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`).
- * A repeated call deletes the rest too, and succeeds also if the worker has deleted it. Throws:
+ * A repeated call deletes the rest too. A repeat with the same idempotency key succeeds even if the worker has deleted
+ * the rest before. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
@@ -36,7 +37,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   let isFound = dropped !== "missing" || context.hasBegun === true;
   for (let isMore = true; isMore;) {
     isMore = await context.commit(async () => {
-      const { isAll, writes, changes } = await planAccess(accountId, id, context);
+      const { isAll, writes, changes } = await planAccessRemoval(accountId, id, context);
       isFound ||= writes.length > 0;
       const done = isAll ? due : [];
       return {
@@ -79,7 +80,7 @@ export async function deleteRest(
     isMore = await commit(async () => {
       const nothing = { isAll: true, writes: [], changes: [] };
       const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
-      const { isAll, writes, changes } = isThere ? nothing : await planAccess(accountId, id, { table, now });
+      const { isAll, writes, changes } = isThere ? nothing : await planAccessRemoval(accountId, id, { table, now });
       const gone: Write[] = isThere ? [] : [{ check: workspaceKey(accountId, id), if: "absent" }];
       const done = isAll ? [{ delete: restKey(accountId, id, at) }] : [];
       return { value: !isAll, writes: [...writes, ...gone, ...done], changes, housekeeping: true };
@@ -105,6 +106,10 @@ type Dropped = "gone" | "missing" | { restDueAt: string };
 /** The time after which the worker deletes the rest, in milliseconds. No request runs this long. */
 const restAfterMs = 120_000;
 
+/**
+ * Makes the first transaction of the deletion. If something of the workspace is left, this transaction also makes the
+ * task that deletes the rest.
+ */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<Dropped> {
   const { table, commit, now } = context;
   const ordinal = ordinalOf(id);
@@ -123,7 +128,7 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
     const [name, { isAll, ...grants }] = await Promise.all([
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
-      planAccess(accountId, id, context),
+      planAccessRemoval(accountId, id, context),
     ]);
     const restDueAt = later(now(), restAfterMs);
     const rest = isAll ? [] : [dueWrite(domainQueue, restSubject(accountId, id), restDueAt)];
@@ -137,5 +142,6 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
   });
 }
 
-const planAccess = (accountId: string, id: string, { table, now }: Pick<Context, "table" | "now">) =>
+/** Plans the next deletions of the grants, master passwords and forwarding rules of a workspace. */
+const planAccessRemoval = (accountId: string, id: string, { table, now }: Pick<Context, "table" | "now">) =>
   planScopePurge(table, accountId, { type: "workspace", id }, now());

@@ -11,10 +11,14 @@ import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
 
 /**
- * Removes the zone of a domain from the nameservers permanently. A process may have died after the provider made the
- * zone and before the process stored its id. To find such a zone, this function asks the provider to create the zone
- * again with the same reference. It does this only for a verified domain. Does nothing for an external domain whose
- * `handover` is null. Throws 503 when the provider does not answer, and while another process syncs the zone.
+ * Removes the zone of a domain from the nameservers permanently.
+ * - If a process died after the provider made the zone and before the process stored the zone's id, the id is unknown.
+ *   To find such a zone, this function asks the provider to create the zone again with the same reference. It asks only
+ *   for a verified domain, because no other domain can have a zone.
+ * - For an external domain whose `handover` is null, this function does nothing, because our nameservers do not serve
+ *   its zone.
+ *
+ * Throws 503 when the provider does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
@@ -27,8 +31,8 @@ export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns)
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
-    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name.
-    // Then they cannot have a zone of this name as well.
+    // The provider has no zone of this domain, so there is nothing to delete. There are two cases: another account has
+    // a zone of the name, or the nameservers have a zone above or below the name, which excludes a zone of the name.
     if (!(error instanceof ZoneExists)) throw error;
   }
 }
@@ -98,16 +102,16 @@ export async function retireZone(domain: StoredDomain, work: DomainWork): Promis
   const writer = systemWriter(work, account_id);
   const { table, commit } = writer;
   // After this, `dns_mode` cannot become `hosted` again until the zone is removed.
-  const isClosed = await commit(async () => {
+  const isMarked = await commit(async () => {
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     if (current?.version !== version || !zone) return { value: false, writes: [], changes: [] };
     if (!zone.wanted) return { value: true, writes: [], changes: [] };
-    // The new version ends requests that have read the zone as wanted.
+    // The domain gets a new version, so that the transactions of requests that have read the zone as wanted fail.
     const fence: Write = { update: domainKey(account_id, id), add: { version: 1 }, if: { id, version } };
-    const closing = { update: zoneKey(account_id, id), set: { wanted: false }, if: { revision: zone.revision } };
-    return { value: true, writes: [fence, closing], changes: [], housekeeping: true };
+    const marking = { update: zoneKey(account_id, id), set: { wanted: false }, if: { revision: zone.revision } };
+    return { value: true, writes: [fence, marking], changes: [], housekeeping: true };
   });
-  if (!isClosed) return undefined;
+  if (!isMarked) return undefined;
   await removeZone(domain, writer, work.dns);
   return commit(async () => {
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);

@@ -52,9 +52,10 @@ export type Resolver = {
 /** A resolver that also finds the delegations inside a zone, and transfers whole zones. */
 export type ZoneResolver = Resolver & {
   /**
-   * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or
-   * at a name above it. Otherwise the name belongs to `parent`: it is an `alias` if it has a CNAME, `absent` if it does
-   * not exist, and `none` if it has other records. The name's own nameservers are not asked.
+   * Finds the delegation inside the zone `parent` to which a name belongs. The delegation is at the name itself or at a
+   * name above it, and the answer has its NS records. If the name belongs to no delegation, the answer says what
+   * `parent` has at the name: `alias` for a CNAME, `none` for other records, `absent` if the name does not exist. The
+   * name's own nameservers are not asked.
    */
   cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer | { status: "alias" }>;
   /**

@@ -57,7 +57,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
   };
 }
 
-/** A cache of zones. */
+/** A cache of zones: their names, and the servers to which the delegations (the zone cuts) lead. */
 export type ZoneCuts = {
   /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;

@@ -2,7 +2,7 @@ import { quoteCharacter } from "../core/text.ts";
 
 /**
  * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters need no
- * rule here, because they are mapped before.
+ * rule here, because UTS #46 maps them before the label is checked (`uLabelFault`).
  */
 const allowed = /^[-a-z0-9\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}\u06fd\u06fe\u0f0b\u3007]$/u;
 
@@ -13,6 +13,7 @@ const disallowed = new RegExp(
 );
 const invisible = /^\p{Default_Ignorable_Code_Point}$/u;
 
+/** A context that a character needs. `rule` is a text for people, and `holds` tests the character at an index. */
 type Context = { rule: string; holds: (label: readonly string[], index: number) => boolean };
 
 const afterHebrew: Context = {
@@ -21,8 +22,8 @@ const afterHebrew: Context = {
 };
 
 /**
- * The characters that are allowed only in a context (RFC 5892 appendix A). The converter checks the joiners (A.1, A.2),
- * and `uLabelFault` the Arabic digits (A.8, A.9).
+ * The characters that are allowed only in a context (RFC 5892 appendix A). The joiners (A.1, A.2) are always accepted
+ * here, because the converter of node:url in labels.ts checks them. `uLabelFault` checks the Arabic digits (A.8, A.9).
  */
 const contexts: Record<string, Context> = {
   "\u00b7": { rule: "between two l", holds: (label, index) => label[index - 1] === "l" && label[index + 1] === "l" },

@@ -19,6 +19,7 @@ const foreignAscii = /[\0-,./:-@[-^`{-\x7f]/;
 const invisible = /(?![\u200c\u200d])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 /** Symbols, such as ™ and ⓐ, which UTS #46 would map to letters. Excludes the symbols that RFC 5892 allows. */
 const symbols = /(?![\u0375\u06fd\u06fe])\p{S}/u;
+/** A label of letters, digits, hyphens and underscores, without a hyphen at its ends. */
 const ldh = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
 
 /**
@@ -49,7 +50,8 @@ function readInternationalised(label: string): Reading {
   if (ascii === "") return { fault: invalid };
   if (!ascii.startsWith("xn--")) return { value: ascii };
   const decoded = toUnicode(ascii);
-  // Node returns a label that it cannot decode unchanged. A valid A-label is the encoding of its own decoded form.
+  // If Node cannot decode a label, it returns the label as it was. A valid A-label is the encoding of its own decoded
+  // form.
   if (decoded === ascii || toAscii(decoded) !== ascii) return { fault: invalid };
   const fault = uLabelFault(decoded);
   return fault === undefined ? { value: ascii } : { fault };
@@ -67,7 +69,8 @@ export function splitName(text: string): { labels: string[]; isAbsolute: boolean
 
 /**
  * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens, in lower case. Underscores are valid
- * only with the option `underscores`. U-labels become A-labels (mapped by UTS #46, with the characters of IDNA2008).
+ * only with the option `underscores`. U-labels become A-labels: UTS #46 maps their characters, and IDNA2008 says which
+ * characters are valid.
  */
 function readLabel(label: string, { underscores }: LabelOptions): Reading {
   if (label === "") return { fault: "The name has an empty label: two dots in a row, or a dot at its start" };

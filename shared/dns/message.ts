@@ -48,8 +48,8 @@ export type Message = {
 const headerBytes = 12;
 
 /**
- * Whether a message is long enough for the number of records in its header. This bounds the memory that `decode`
- * allocates.
+ * Whether a message is long enough for the number of questions and records in its header. A question has at least 5
+ * bytes, and a record at least 11. This bounds the memory that `decode` allocates.
  */
 function isLongEnough(bytes: Buffer): boolean {
   if (bytes.length < headerBytes) return false;
@@ -62,7 +62,8 @@ function parsePacket(bytes: Buffer): DecodedPacket | undefined {
   if (!isLongEnough(bytes)) return undefined;
   try {
     const packet = decode(bytes);
-    // After truncated data, the position is past the end or not a number.
+    // `decode.bytes` is the position at which decoding ended. If the message was cut off, the position is past the end
+    // of the message, or not a number.
     return decode.bytes <= bytes.length ? packet : undefined;
   } catch {
     return undefined;

@@ -18,7 +18,14 @@ export type Referral = {
 export const faults = ["unreachable", "silent", "garbled", "lame", "refusing", "failing"] as const;
 export type Fault = (typeof faults)[number] | "out of time" | "out of queries";
 
-/** The meaning of a server's message. */
+/**
+ * The meaning of a server's message.
+ * - `found`: the records of the name and type.
+ * - `alias`: the name has a CNAME to `target`.
+ * - `referral`: the name belongs to a zone below, which other servers have.
+ * - `none` and `absent`: as in `DnsAnswer`.
+ * - `useless`: the message is no usable answer.
+ */
 export type Outcome =
   | { kind: "found"; records: readonly AnsweredRecord[] }
   | { kind: "alias"; target: string }
@@ -57,7 +64,8 @@ function isAbout({ authorities }: Message, { name }: Question, zone: string): bo
   return soa === undefined || (isWithin(soa.name, zone) && isWithin(name, soa.name));
 }
 
-function authoritative(message: Message, question: Question, zone: string): Outcome {
+/** The meaning of a message with the authority bit. */
+function authoritativeOutcome(message: Message, question: Question, zone: string): Outcome {
   const own = message.answers.filter(({ name }) => name === question.name);
   const asked = own.filter(({ type }) => type === question.type);
   if (asked.length > 0) {
@@ -73,7 +81,8 @@ function authoritative(message: Message, question: Question, zone: string): Outc
   const referral = referralOf(message, question, zone);
   if (referral) return { kind: "referral", referral };
   const types = new Set(message.authorities.map(({ type }) => type));
-  // RFC 2308 §2.2: NS records without an SOA are a referral. Here the referral is not to a zone below.
+  // RFC 2308 §2.2: NS records without an SOA are a referral. This referral does not lead to a zone below, so the server
+  // does not know the zone.
   return types.has("NS") && !types.has("SOA") ? useless("lame") : { kind: "none" };
 }
 
@@ -85,7 +94,7 @@ export function outcomeOf(message: Message, question: Question, zone: string): O
   if (message.isTruncated) return useless("garbled");
   if (message.rcode === rcode.refused) return useless("refusing");
   if (message.rcode !== rcode.noError && message.rcode !== rcode.nxDomain) return useless("failing");
-  if (message.isAuthoritative) return authoritative(message, question, zone);
+  if (message.isAuthoritative) return authoritativeOutcome(message, question, zone);
   const referral = message.rcode === rcode.noError ? referralOf(message, question, zone) : undefined;
   return referral ? { kind: "referral", referral } : useless("lame");
 }

@@ -61,6 +61,7 @@ function faultReason(zone: string, fault: Fault): string {
 
 const unknown = (reason: string): { status: "unknown"; reason: string } => ({ status: "unknown", reason });
 
+/** Answers a question. Follows CNAME records to the end of their chain. */
 async function follow(question: Question, walk: Walk): Promise<DnsAnswer> {
   const seen = new Set<string>();
   let { name } = question;
@@ -109,6 +110,7 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
   }
 }
 
+/** The delegation inside the zone `parent` to which a name belongs, as `ZoneResolver.cut` describes it. */
 async function cutOf(name: string, parent: string, walk: Walk): ReturnType<ZoneResolver["cut"]> {
   const isBelow = (zone: string): boolean => zone !== parent && isWithin(zone, parent);
   const { zone, outcome } = await walkDown({ name, type: "NS" }, walk, isBelow);

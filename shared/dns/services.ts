@@ -27,6 +27,7 @@ export const ResolverEnvironment = z.object({
   ),
 });
 
+/** The resolver of this process, once it is open, and the settings with which it was opened. */
 let ofProcess: { from: string; resolver: ZoneResolver } | undefined;
 
 /** The resolver of this process. Reads the environment when it is called, not at import. */

@@ -109,13 +109,17 @@ function readPath(bytes: Buffer): Read {
   return isTemplate ? { value: bytes } : { fault: "The value of dohpath must be a path such as /dns-query{?dns}" };
 }
 
-const empty = (name: KeyName) => (): Read => ({ fault: `${name} has no value. Write it alone` });
+/**
+ * Makes the reader for a parameter that has no value. The reader always gives a fault, because it is called only for a
+ * parameter that is written with `=`.
+ */
+const refusingReader = (name: KeyName) => (): Read => ({ fault: `${name} has no value. Write it alone` });
 
 /** The readers of the values, from their bytes to their wire form. */
 const readers: Record<KeyName, (bytes: Buffer) => Read> = {
   mandatory: readMandatory,
   alpn: readAlpn,
-  "no-default-alpn": empty("no-default-alpn"),
+  "no-default-alpn": refusingReader("no-default-alpn"),
   port: (bytes) => {
     const text = String(bytes);
     const isPort = /^\d{1,5}$/.test(text) && Number(text) <= 0xffff;
@@ -135,7 +139,7 @@ const readers: Record<KeyName, (bytes: Buffer) => Read> = {
       (item) => `The values of ipv6hint must be IPv6 addresses. ${item} is not one`,
     ),
   dohpath: readPath,
-  ohttp: empty("ohttp"),
+  ohttp: refusingReader("ohttp"),
 };
 
 const isWithoutValue = (name: string): boolean => name === "no-default-alpn" || name === "ohttp";

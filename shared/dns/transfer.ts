@@ -8,7 +8,7 @@ import { isWithin } from "./wire-name.ts";
 
 export type TransferLimits = { timeoutMs: number; maxBytes: number; maxRecords: number };
 
-/** The records of a zone. `odd` are the records whose names have unusual labels. */
+/** The records of a zone. `odd` are the records whose names cannot be in `records` (`OddRecord`). */
 export type ZoneTransfer = { records: readonly WireRecord[]; odd: readonly OddRecord[] };
 
 /** A zone that grows, message by message. */

@@ -15,7 +15,7 @@ const longestTcpBytes = 16_384;
 
 /**
  * Sends a query from a new socket, and so from a new port, and waits for the answer. Undefined when no answer came in
- * time or nothing listens. Other messages are ignored (RFC 5452 §4).
+ * time or nothing listens. Messages that are not the answer to this query are ignored (RFC 5452 §4).
  */
 function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
@@ -89,7 +89,8 @@ type Limits = { budget: Budget; tryTimeoutMs: number };
 const isBareComplaint = ({ questions, rcode: code }: Message): boolean =>
   questions.length === 0 && code !== rcode.noError && code !== rcode.nxDomain;
 
-function repeats({ questions }: Message, { name, type }: Question): boolean {
+/** Whether a message has the question that was asked, and no other question. */
+function hasQuestion({ questions }: Message, { name, type }: Question): boolean {
   const [asked] = questions;
   if (!asked || questions.length > 1) return false;
   return asked.type === type && asked.class === "IN" && wireName(asked.name) === name;
@@ -103,7 +104,7 @@ function queryOf(question: Question, hasEdns: boolean): DnsQuery {
       message.id === id &&
       message.isResponse &&
       message.opcode === 0 &&
-      (repeats(message, question) || isBareComplaint(message)),
+      (hasQuestion(message, question) || isBareComplaint(message)),
   };
 }
 

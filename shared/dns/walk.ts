@@ -7,6 +7,7 @@ import { ask, type Question } from "./transport.ts";
 /** The settings and the cache that all walks of a resolver share. */
 export type ResolverState = { root: Zone; addressSettings: AddressSettings; cuts: ZoneCuts; tryTimeoutMs: number };
 
+/** One way through the DNS: from the root or a cached zone down to the servers that answer one question. */
 export type Walk = {
   resolver: ResolverState;
   budget: Budget;
@@ -19,6 +20,7 @@ const maxLookupsDeep = 3;
 
 const isFaulty = (outcome: Outcome): outcome is Extract<Outcome, { kind: "useless" }> => outcome.kind === "useless";
 
+/** The outcome of a walk whose budget is used up; undefined if the budget is not used up. */
 function lackOf({ budget }: Walk): Outcome | undefined {
   const lack = budget.lacks();
   return lack && { kind: "useless", fault: `out of ${lack}` };

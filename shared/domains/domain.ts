@@ -236,9 +236,9 @@ export const StoredDomain = Domain.omit({
    */
   seen_right: z.array(BrokenRecord).default([]),
   /**
-   * Present while our nameservers still serve the zone of an external domain. `gone_at` is the time at which a check
-   * first found that the parent zone does not delegate the name to us any more. Null while the parent zone still
-   * delegates the name to us.
+   * Not null while our nameservers still serve the zone of an external domain. `gone_at` is the time at which a check
+   * first found that the parent zone does not delegate the name to us any more. `gone_at` is null while the parent zone
+   * still delegates the name to us.
    */
   handover: z.object({ gone_at: Timestamp.nullable() }).nullable().default(null),
   spf_includes: z.array(z.string()).default([]),
@@ -346,6 +346,7 @@ export function sendsMail({ status, dns_mode, sending_ready }: Sending): boolean
   if (status === "pending_delegation") return sending_ready;
   return (status === "active" || status === "degraded") && (dns_mode === "hosted" || sending_ready);
 }
+/** The members that decide whether a domain may send mail. */
 type Sending = Pick<StoredDomain, "status" | "dns_mode" | "sending_ready">;
 
 /** Whether a domain is proved and in use, or still sends mail while it waits for the proof of a new DNS mode. */
@@ -364,7 +365,7 @@ export type Transferring = StoredDomain & { transfer: Transfer };
 export const isTransferring = (domain: StoredDomain | undefined): domain is Transferring =>
   domain?.transfer !== undefined && ["held", "asked", "running"].includes(domain.transfer.stage);
 
-/** The members of a domain whose name was proved again: its count of checks without a proof ends. */
+/** The members of a domain whose name was proved again. Its count of checks without a proof starts again at 0. */
 export const provedAgain = ({ unproved }: Pick<StoredDomain, "unproved">): { unproved?: number } =>
   unproved === undefined ? {} : { unproved: 0 };
 

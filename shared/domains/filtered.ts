@@ -21,7 +21,10 @@ export type DomainFilter = {
 export const DomainSort = z.enum(["created_at", "name", "expires_at"]);
 type DomainSort = z.output<typeof DomainSort>;
 
-/** The order of a list of domains. Without `sort`, the domains are in the order of the account or of the workspace. */
+/**
+ * The order of a list of domains. Without `sort`, the domains of an account are in the order of their creation, and the
+ * domains of a workspace in the order in which they came into the workspace.
+ */
 export type DomainOrder = { sort?: DomainSort | undefined; order: Order };
 
 type Compare = (a: StoredDomain, b: StoredDomain) => number;
@@ -34,6 +37,7 @@ function compareEnds(a: StoredDomain, b: StoredDomain): number {
   if (endOfA === endOfB) return compareIds(a.id, b.id);
   return endOfA < endOfB ? -1 : 1;
 }
+/** Orders the domains of a workspace by the order in which they came into the workspace. */
 const byPlace: Compare = (a, b) => a.workspace_ordinal - b.workspace_ordinal;
 const comparisons: Record<DomainSort, Compare> = {
   created_at: (a, b) => compareIds(a.id, b.id),
@@ -61,7 +65,9 @@ export function sortDomains(
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 
+/** An item that leads from the name of a domain to its id. */
 const Pointer = z.object({ SK: z.string(), domain_id: z.string() });
+/** A row in the list of a workspace's domains. */
 const Reference = z.object({ domain_id: z.string() });
 
 /** The ids of the domains that the rows of a workspace's list refer to. */
@@ -122,8 +128,8 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
  * - for a condition on names or an order by name, the account's pointers from names to ids;
  * - for a workspace, the workspace's references to domains.
  *
- * Reads the rows without ids if all rows of the account cost less. If the ids alone decide which domains are on the
- * page, only the rows of these domains are read.
+ * If it costs less to read all rows of the account than to read ids first, reads all rows. If the ids alone decide
+ * which domains are on the page, reads only the rows of these domains.
  *
  * A domain can move while its row is read, so the caller must check with `moment` that the lists are unchanged.
  */
@@ -144,7 +150,8 @@ export async function filteredDomains(
   const needsNames = name !== undefined || sorting.sort === "name";
   const readsPointers = needsNames && (!references || accountTotal * units.pointer < referencesCost);
   const named = readsPointers ? await idsByName(table, accountId, name) : undefined;
-  // The references also cost a read. Without them, the rows of more domains are read and filtered by their workspace.
+  // The references cost reads too. Without the references, more rows are read, and are filtered by their workspace. So
+  // the references are skipped only if this costs less.
   const skipsReferences = named
     ? named.length * units.byId < placeTotal * units.reference
     : accountTotal * units.row < referencesCost;

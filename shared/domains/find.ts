@@ -53,13 +53,16 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
-/** The key by which a list finds the domain in its query. None for an id, or for a name that this process has seen. */
+/**
+ * The key of the item that leads from a domain's name to its id, for a list whose query names the domain. There is no
+ * key if `ref` is an id, or a name that this process has seen.
+ */
 export const aheadOfName = ({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): Key[] =>
   expectedDomainId(seen, accountId, ref) === undefined ? [domainNameKey(accountId, ref)] : [];
 
 /**
  * The row of the domain, listed twice: `domainByRef` reads the row, and the plan of the transaction reads it again. If
- * the id is not known yet, `again` keeps the first read for the plan.
+ * the id is not known yet, the row cannot be listed. Then `again` keeps the row that `domainByRef` reads for the plan.
  */
 export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
   const id = expectedDomainId(seen, accountId, ref);

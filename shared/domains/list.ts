@@ -175,8 +175,8 @@ export const visibleDomains = (
   });
 
 /**
- * Like `visibleDomains`, as part of a `Moment` that other lists share. For a workspace, the caller must check with the
- * moment that the lists are unchanged.
+ * Like `visibleDomains`, but for a caller that also reads other lists at the same moment. For a workspace, the caller
+ * must check with `moment` that the lists are unchanged.
  */
 export async function domainsAtOnce(
   moment: Moment,
@@ -205,7 +205,8 @@ async function sourcesOf(
   if (workspaces === "all" && workspaceId === undefined) {
     return openDomains(moment, accountId);
   }
-  // A domain that was read ahead, before the lists, may have moved to another list meanwhile.
+  // A domain that was read ahead, before the lists, may have moved to another list meanwhile. So the results of reading
+  // ahead are dropped.
   table.dropAhead?.();
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();

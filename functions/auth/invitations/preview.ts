@@ -19,7 +19,8 @@ export const route = defineRoute({
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,
-  // A write, because only a write stores its answer for a repeat with an idempotency key.
+  // The route changes nothing. It is declared as a write, because only a write stores its answer. With a stored answer,
+  // a repeat with the same idempotency key gets the same answer.
   access: "write",
   subject: invitationInBody,
   limit: "sensitive",

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Change the automatic recharges",
   synonyms: ["auto recharge", "automatic top-up", "auto top up", "refill", "reload", "turn on", "turn off", "cap"],
   description:
-    "Members of the body that you leave out stay as they are. At first, `threshold` is 10.00, `amount` 25.00, `monthly_cap` 100.00 and `max_per_month` 4. To switch automatic recharges on, save a card first (409 `payment_method_required`). The saved card is then charged in two cases: less than `threshold` is left in the wallet, or the wallet cannot pay an invoice or a payment that was taken back. A recharge takes `amount`, or more if the open invoices need more. If `monthly_cap` does not allow this sum, the recharge takes `amount` if that pays an invoice, and otherwise nothing is charged. No recharge passes `monthly_cap` or `max_per_month`. A failed charge is tried again after 1, 3 and 5 days. If these charges fail too, automatic recharges are switched off. At most four charges are tried on a day (UTC), and switching off and on does not make the next try earlier.",
+    "Members of the body that you leave out stay as they are. At first, `threshold` is 10.00, `amount` 25.00, `monthly_cap` 100.00 and `max_per_month` 4. To switch automatic recharges on, save a card first (409 `payment_method_required`). The saved card is then charged in two cases: less than `threshold` is left in the wallet, or the wallet cannot pay an invoice or a payment that was taken back. A recharge takes `amount`, or more if the open invoices and the payments that were taken back need more. If `monthly_cap` does not allow the larger sum, the recharge takes only `amount`, provided that `amount` pays an invoice or a part of a payment that was taken back. Otherwise nothing is charged. No recharge exceeds `monthly_cap` or `max_per_month`. A failed charge is tried again after 1, 3 and 5 days. If these charges fail too, automatic recharges are switched off. At most four charges are tried on a day (UTC), and switching off and on does not make the next try earlier.",
   capability: "billing.manage",
   access: "write",
   limit: "outbound",
@@ -23,7 +23,8 @@ export const route = defineRoute({
   body: AutoRechargeUpdate,
   output: AutoRecharge,
   problems: ["payment_method_required"],
-  // The authorization reads the account too.
+  // The account is listed twice, because it is read twice: by the authorization and by the update. A key in `keys`
+  // serves one read.
   ahead: ({ params: { account_id: id } }) => ({ keys: [...aheadOfSettings(id).keys, accountKey(id)] }),
   run: ({ params, body }, context) => updateAutoRecharge(params.account_id, body, context),
 });

@@ -11,7 +11,7 @@ export const route = defineRoute({
   synonyms: ["bill", "details", "items", "positions", "why", "charged", "receipt", "download", "PDF"],
   capability: "billing.view",
   access: "read",
-  // An invoice without a key for its download address gets one.
+  // This read can write: an invoice that has no key for its download address gets a key.
   lambda: { table: "write" },
   codeMode: { storesAnswer: false },
   params: InvoiceParams,

@@ -16,7 +16,7 @@ export const route = defineRoute({
   description: "The invoices of the account, newest first unless you turn the order around.",
   capability: "billing.view",
   access: "read",
-  // An invoice without a key for its download address gets one.
+  // This read can write: an invoice that has no key for its download address gets a key.
   lambda: { table: "write" },
   codeMode: { storesAnswer: false },
   params: AccountParams,

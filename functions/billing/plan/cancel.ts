@@ -7,10 +7,10 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 const issueAt = (name: string, message: string) => ({ code: "custom" as const, path: [name], message });
 
-const both = ["cancel_at_period_end", "cancel_immediately"].map((name) =>
+const issuesIfBoth = ["cancel_at_period_end", "cancel_immediately"].map((name) =>
   issueAt(name, "Set only one of cancel_at_period_end and cancel_immediately to true"),
 );
-const neither = [issueAt("cancel_at_period_end", "Set cancel_at_period_end or cancel_immediately to true")];
+const issuesIfNeither = [issueAt("cancel_at_period_end", "Set cancel_at_period_end or cancel_immediately to true")];
 
 export const route = defineRoute({
   name: "billing.plan.cancel",
@@ -18,7 +18,7 @@ export const route = defineRoute({
   summary: "Cancel the plan",
   synonyms: ["stop", "end", "quit", "paying", "subscription", "contract", "terminate", "leave"],
   description:
-    "Cancels the plan at the end of the month, or today with `cancel_immediately`. If you cancel today, the usage up to and including today is invoiced now, and the wallet pays the invoice. Planned changes that begin after the end of the plan are removed. Without a plan, no usage is charged, and no mail is sent. Names are still renewed from the wallet, and automatic recharges still charge the saved card: switch them off with `domains.update` (`auto_renew`) and `billing.auto_recharge.update`. Mailboxes, aliases, app passwords, master passwords and dedicated IPs cannot be added (409 `plan_required`). For 30 days, mail is still received, read and forwarded. After that, nobody can log in to a mailbox, and nothing is forwarded. Mailboxes still receive mail, mail to addresses that only a forwarding rule takes is refused, and nothing is deleted. Delete the managed dedicated IPs first (409 `plan_in_use`). To resume, call `billing.plan.change`.",
+    "Cancels the plan at the end of the month, or today with `cancel_immediately`. If you cancel today, the usage up to and including today is invoiced now, and the wallet pays the invoice. Planned changes that begin after the end of the plan are removed. Without a plan, no usage is charged, and no mail is sent. Names are still renewed from the wallet, and automatic recharges still charge the saved card: switch them off with `domains.update` (`auto_renew`) and `billing.auto_recharge.update`. Mailboxes, aliases, app passwords, master passwords and dedicated IPs cannot be added (409 `plan_required`). For 30 days, mail is still received, read and forwarded. After that, nobody can log in to a mailbox, and nothing is forwarded. Mailboxes still receive mail. Mail to an address that only a forwarding rule takes is refused. Nothing is deleted. Before you cancel, delete the managed dedicated IPs (409 `plan_in_use`). To resume, call `billing.plan.change`.",
   capability: "billing.manage",
   access: "write",
   usesPermissions: true,
@@ -32,7 +32,7 @@ export const route = defineRoute({
     })
     .superRefine(({ cancel_at_period_end: atEnd, cancel_immediately: isImmediate }, context) => {
       // Without `cancel_at_period_end`, the plan ends with the month unless `cancel_immediately` is true.
-      if (atEnd === isImmediate) for (const issue of atEnd ? both : neither) context.addIssue(issue);
+      if (atEnd === isImmediate) for (const issue of atEnd ? issuesIfBoth : issuesIfNeither) context.addIssue(issue);
     })
     .meta({ id: "PlanCancel", description: "When the plan ends: with the month or now." }),
   output: PlanAnswer,

@@ -24,7 +24,7 @@ export const route = defineRoute({
       plan_id: PlanId.meta({ description: "The plan to change to." }),
       effective_date: Day.nullish().meta({
         description:
-          "The first day of the plan, in UTC: today or later, and at most 366 days ahead. The default is today, or tomorrow if the account sent mail today on another plan. In this case, today is a 422.",
+          "The first day of the plan, in UTC: today or later, and at most 366 days ahead. The default is today. If the account sent mail today on another plan, the default is tomorrow, and today is refused with a 422.",
       }),
       dry_run: DryRun,
     })

@@ -22,7 +22,8 @@ export const route = defineRoute({
   body: NewTopup,
   output: TopupSession,
   problems: ["payments_unavailable", "upstream_unavailable"],
-  // The authorization reads the account too.
+  // The account is listed twice, because it is read twice: by the authorization and by `createTopup`. A key in `keys`
+  // serves one read.
   ahead: ({ params: { account_id: id } }) => ({ keys: [accountKey(id), accountKey(id)] }),
   run: ({ params, body }, context) => {
     requireFeature("payments");

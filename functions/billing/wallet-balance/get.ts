@@ -9,7 +9,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/wallet-balance" },
   summary: "Get the wallet's balance",
   synonyms: ["money", "credit", "left", "remaining", "funds", "how much"],
-  description: "Usage is recorded once a day, for the day before.",
+  description:
+    "The balance of the wallet, and the charges that it has not paid yet. Usage is recorded once a day, for the day before: the usage of today is not in these charges.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

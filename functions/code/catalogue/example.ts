@@ -18,7 +18,8 @@ const formats: Record<string, string> = {
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;
   const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
-  // A body that requires one of several members has an example of the whole body.
+  // If a body requires one of several members, `required` names none of them. Such a body has an example of the whole
+  // body, and the example shows one of these members.
   const [bodyExample = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(bodyExample)]);
   const args = [...names].map(

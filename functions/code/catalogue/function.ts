@@ -81,8 +81,8 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * A score of 1 is 25 units. A list can have its page size / 25 as its score, which is a whole number of units. Sums of
- * units are therefore exact.
+ * The number of units in a score of 1. Scores are added up in units: the score of a list is its page size / 25, which
+ * can be a fraction, and the same score in units is the page size. All sums are therefore of whole numbers, and exact.
  */
 export const scoreUnit = 25;
 
@@ -109,8 +109,8 @@ export const isOutside = ({ route: { limit, lambda } }: CodeFunction): boolean =
 /**
  * The score of a call, in units of 1/25. The score is the largest of these numbers:
  * - 1
- * - 5, if the function `isOutside`
- * - the page size / 25
+ * - 5, if the function calls an outside provider or is in the class `outbound` of rate limits
+ * - the page size / 25, if the function takes a page size
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   return Math.max(isOutside(fn) ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);

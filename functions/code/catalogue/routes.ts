@@ -47,7 +47,7 @@ const FunctionExplanation = FunctionSummary.extend({
         title: z.string().meta({ description: "The meaning of the error." }),
       }),
     )
-    .meta({ description: "The function's own errors. The errors of every function are not listed." }),
+    .meta({ description: "The function's own errors. Errors that every function can have are not listed." }),
   example: z.string().meta({ description: "An example call with the required arguments." }),
 }).meta({ id: "FunctionExplanation", description: "A function of code mode in full." });
 
@@ -88,8 +88,8 @@ const common = {
 const getAt = (path = "") => ({ method: "GET" as const, path: `/v1/public/functions${path}` });
 
 /**
- * The functions that describe other functions. They read the catalogue only when called, because the catalogue contains
- * these functions too.
+ * The functions that describe other functions. `catalogue` returns the catalogue. The catalogue contains these
+ * functions too, so it does not exist yet when they are declared. They read it only when they are called.
  */
 export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   defineRoute({

@@ -66,6 +66,7 @@ function invalidArguments(
   return [...groups.values()].map((group) => invalidArgument(group, call, fn, values));
 }
 
+/** The most missing arguments or members that a message names. */
 const shownNames = 20;
 
 /** Builds one diagnostic for errors that belong together, positioned at the value. */
@@ -199,7 +200,8 @@ export function checkArguments(call: Call, fn: CodeFunction, literalOf: LiteralO
     } else if (unknown.length === 0) {
       throw error;
     }
-    // Some schemas throw on placeholders for unknown values. The run validates those arguments.
+    // Some schemas throw other errors on the placeholders for unknown values. Such an error says nothing about the
+    // program, so it is ignored: the run validates the arguments when all values are known.
   }
   return { diagnostics, values };
 }

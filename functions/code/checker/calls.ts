@@ -39,13 +39,16 @@ function outputType(fn: CodeFunction): StaticType {
 
 /**
  * The type of a call's result, and the call's score in units: `units` for a run, `dryUnits` for a dry run. A dry run
- * does not make a write.
+ * does not make writes, so each write has the least score there, which is 1.
  */
 type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 
 /** Checks the calls of a program and collects their diagnostics. */
 export class CallChecker {
-  /** The account id of each call. A call has no entry if it names no account, or if only the run shows which. */
+  /**
+   * The account id of each call. A call has no entry if it names no account, or if its account is known only during the
+   * run.
+   */
   readonly accounts = new Map<Call, string>();
   readonly #context: CheckerContext;
   readonly #variables: Variables;
@@ -89,7 +92,8 @@ export class CallChecker {
       return fn;
     }
     const isVariable = (name: string) => loops.has(name) || this.#variables.get(name) !== undefined;
-    // After the first mistakes, a mistake gets no message, so no suggestions are searched for.
+    // If the list has many mistakes already, it keeps no message of a further mistake. So no suggestions are searched
+    // for, which would take long.
     if (this.#diagnostics.isDetailed) this.#diagnostics.diagnostics.push(unknownFunction(call, catalogue, isVariable));
     else this.#diagnostics.add("unknown_function", call.at, () => "");
     return undefined;

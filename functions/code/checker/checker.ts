@@ -66,7 +66,10 @@ class Checker {
     this.#calls = new CallChecker(context, this.#variables, this.diagnostics);
   }
 
-  /** The account id of each call. A call has no entry if it names no account, or if only the run shows which. */
+  /**
+   * The account id of each call. A call has no entry if it names no account, or if its account is known only during the
+   * run.
+   */
   get accounts(): ReadonlyMap<Call, string> {
     return this.#calls.accounts;
   }
@@ -304,7 +307,8 @@ class Checker {
       const items = type.most ?? callLimit;
       factor *= items;
       mostItems = mostItems === undefined || type.most === undefined ? undefined : mostItems * items;
-      // The length of a list in a variable proves nothing: a condition around the comprehension may test the length.
+      // A list in a variable does not make the number of rounds certain, even if its length is known: a condition
+      // around the comprehension may test the length, and skip the comprehension.
       const isWrittenHere = clause.over.kind === "list" || clause.over.kind === "builtin";
       certainRounds = certainRounds !== undefined && type.isExact && isWrittenHere ? certainRounds * items : undefined;
       const callsPerRound = leastCallsAfter(node, index);
@@ -354,7 +358,10 @@ export type CheckedCall = {
   index: number;
   call: Call;
   fn: CodeFunction;
-  /** The id of the call's account. Undefined if the call names no account, or if only the run shows which. */
+  /**
+   * The id of the call's account. Undefined if the call names no account, or if its account is known only during the
+   * run.
+   */
   account?: string | undefined;
 };
 

@@ -82,7 +82,7 @@ function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | 
 
 /** The type of the result of an arithmetic operation. */
 function resultType(operator: Arithmetic, left: StaticType, right: StaticType): StaticType {
-  // Each operand must have exactly one possible type.
+  // The type of the result is known only if each operand has exactly one possible type.
   const [one, ...moreOfLeft] = typeNamesOf(left) ?? [];
   const [other, ...moreOfRight] = typeNamesOf(right) ?? [];
   if (one === undefined || other === undefined || moreOfLeft.length > 0 || moreOfRight.length > 0) return {};

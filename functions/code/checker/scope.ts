@@ -26,10 +26,12 @@ type Variable = { statement: number | undefined; type: StaticType; known?: unkno
 
 /**
  * The longest value that the checker remembers for a variable, in characters of JSON. A program can pass one variable
- * to thousands of arguments, and each argument is validated.
+ * to thousands of arguments, and each argument is validated. With long values, this validation would take too long.
  */
 const knownChars = 256;
-/** The most values inside a list or a dict that the checker remembers. */
+/**
+ * The most values that a list or dict may contain so that the checker remembers it. `isSmall` estimates their number.
+ */
 const knownParts = 16;
 
 /** Whether a value is so small that the checker remembers it. */
@@ -74,7 +76,10 @@ export class Variables {
     return this.#variables.get(node.name)?.known;
   }
 
-  /** As `known`, but of a variable only a text or a number. */
+  /**
+   * The value of a literal, or of a variable whose value the program's text shows as a text or a number. Undefined in
+   * all other cases, and where `known` is undefined.
+   */
   literal(node: Expression, loops: LoopVariables): Constant | undefined {
     if (node.kind === "literal") return node.value;
     const known = this.known(node, loops);

@@ -55,16 +55,20 @@ const toSnakeCase = (name: string): string =>
 /** The function that the program probably means by `name`; undefined if no function is similar enough. */
 function intendedFunction(name: string, names: readonly string[]): string | undefined {
   const plain = toSnakeCase(name);
+  // A misspelt name.
   const close = closestName(plain, names);
   if (close !== undefined) return close;
+  // A name with one part too many in front: `api.domains.list`.
   const [, inner] = /^[^.]+\.(.+\..+)$/.exec(plain) ?? [];
   const withoutFirst = inner === undefined ? undefined : closestName(inner, names);
   if (withoutFirst !== undefined) return withoutFirst;
+  // The verb, or our verb for it, in the closest namespace or in a namespace that contains the words: `dns.create`.
   const namespace = closestName(namespaceOf(plain), new Set(names.map(namespaceOf)));
   const siblings = names.filter((candidate) => namespaceOf(candidate) === namespace);
   const verb = verbOf(plain);
   const found = withVerb(verb, siblings) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
   if (found !== undefined) return found;
+  // A verb that only one function has.
   const [only, ...others] = names.filter((candidate) => verbOf(candidate) === verb);
   if (only !== undefined && others.length === 0) return only;
   // Matches the words of a function in any order: `workspaces_add`, `add_workspace`, `createWorkspace`.
@@ -75,6 +79,9 @@ function intendedFunction(name: string, names: readonly string[]): string | unde
   });
 }
 
+/**
+ * The first of the functions `names` that ends with this verb or, if there is none, with our verb for the same action.
+ */
 const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbOf(name) === verb) ??
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));

@@ -16,8 +16,9 @@ import type { Key } from "../../../shared/table/writes.ts";
  */
 
 /**
- * A client numbers the requests of each connection from 1, and several clients may share a token. The client's network
- * is part of the key, because most clients are in different networks.
+ * The key of a cancellation. A client numbers the requests of each connection from 1, and several clients may share a
+ * token, so their requests have equal ids. The client's network is part of the key, so that a cancellation does not
+ * reach the requests of clients in other networks.
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,

@@ -181,8 +181,8 @@ const isRefusal = (error: unknown): error is Refusal =>
   (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
 
 /**
- * Whether an earlier write of the program can remove the reason why a call is not authorized: the write may create the
- * missing resource.
+ * Whether an earlier write of the program can remove the reason why validation or authorization refuses a call. This is
+ * so only if a resource is missing: the write may create the resource.
  */
 const dependsOnWrites = (error: Refusal): boolean =>
   error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");

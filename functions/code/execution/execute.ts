@@ -61,8 +61,9 @@ function withPartialFailure({ responses, completed, endedStep, error }: ProgramR
 
 /**
  * The names of the first five variables that hold results of writes and were kept in the session. If there are more
- * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables. `completed`
- * has the completed steps after the last step that ended the session.
+ * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables, because then
+ * a lost variable could be named as kept. `completed` has the completed steps after the last step that ended the
+ * session.
  */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];

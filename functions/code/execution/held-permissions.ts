@@ -50,6 +50,7 @@ export function recordCall(
     recordPermissions(snapshot, accountId, permissions);
     snapshot.mayBecomeHidden ||= mayLoseSight(route, permissions);
   } else if (shown) {
+    // An account is visible to all its members, so no permission is recorded. A replay then requires only membership.
     for (const id of shown) recordPermissions(snapshot, id, noPermissions);
   } else {
     snapshot.mayBecomeHidden ||= !callerOnly.test(route.name);
@@ -78,8 +79,8 @@ const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
  * Tells whether a call that shows resources was allowed only by a grant on a part of the account. A resource may later
- * move out of that part, for example to another workspace. A route that has the part in its path always reads the same
- * part.
+ * move out of that part, for example to another workspace. A route that has the part in its path (`scope` is a
+ * function) always reads the same part, so the answer is false for it.
  */
 const mayLoseSight = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
   (access === "read" || scope === "visible") &&
@@ -115,8 +116,8 @@ export async function permissionsOf(
 
 /**
  * Tells whether the caller still holds every recorded permission. The stored answer then shows nothing that the caller
- * may not see. A grant on a resource that contains the recorded resource does not count, because only permissions are
- * read here.
+ * may not see. A grant on a resource that contains the recorded resource does not count: to know that one resource
+ * contains the other, the resources would have to be read, and only permissions are read here.
  */
 export async function stillHolds(
   held: readonly Held[],

@@ -44,8 +44,8 @@ export async function runReserved<T>(
 }
 
 /**
- * The account of all calls. Undefined if a call names no account, if only the run shows which, or if not all calls have
- * the same account.
+ * The account of all calls. Undefined in three cases: a call names no account, the account of a call is known only
+ * during the run, or not all calls have the same account.
  */
 function onlyAccountOf(calls: readonly CheckedCall[]): string | undefined {
   const [first] = calls;

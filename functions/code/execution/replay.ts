@@ -88,7 +88,8 @@ export async function executeIdempotently(
     await prepared.abandon();
     return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
   }
-  // A key from the header can also be sent with another program. This other program must stay refused.
+  // A key from the header can also be sent with another program. After this program has begun, the other program must
+  // be refused. `release` would free the key for every program, and `lapse` frees it only for a repeat of this program.
   const endClaim = idempotencyKey === undefined ? claimed.release : claimed.lapse;
   try {
     const ran = await prepared.run();

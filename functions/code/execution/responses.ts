@@ -7,8 +7,8 @@ import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 /**
- * An answer has so little room for values that it stays below 6 MB, the limit of a Lambda function, if escaping makes
- * the values this many times longer. A value that escaping makes longer takes more room than its bytes.
+ * How many times longer escaping may make the values of an answer: with full room, the answer then stays below 6 MB,
+ * the limit of a Lambda function. A value that escaping makes longer than this takes more room than its bytes.
  */
 const roomForEscapes = 2.25;
 

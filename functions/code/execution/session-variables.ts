@@ -18,7 +18,10 @@ import {
 /** The calls of a program whose answers must not be stored, because an answer has a secret or a signed URL. */
 export type Withheld = Map<Call, "secret" | "address">;
 
-/** Records a call whose answer must not be stored. */
+/**
+ * Records a call whose answer must not be stored. A call in a comprehension has several answers: one answer with a
+ * secret decides for the call.
+ */
 export function noteAnswer(withheld: Withheld, call: Call, route: Route, output: unknown): void {
   if (holdsSecret(route, output)) withheld.set(call, "secret");
   else if (!route.codeMode.storesAnswer && !withheld.has(call)) withheld.set(call, "address");
@@ -58,7 +61,7 @@ type SessionUse = {
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
 const keepsFormerValue =
-  "It keeps its former value, so that you can repeat the failed program, which reads it. If the error was temporary, repeat the program. If not, send only this assignment, with a new request_id.";
+  "The variable keeps its former value, because the failed program reads this value and a repeat must read the same value. If the error was temporary, repeat the program. If not, send only this assignment, with a new request_id.";
 
 /** The most variables that `not_kept` names. */
 const namedVariables = 20;

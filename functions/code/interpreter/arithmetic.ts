@@ -110,7 +110,7 @@ function repeat(part: string | unknown[], times: number, budget: StepBudget, at:
   // The limits are checked before the value is made, so that a value that is too large takes no memory.
   requireRoom((sizeOf(part).bytes - 2) * count, at);
   if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
-  // Throws, because too few steps are left. If there are enough, `requireSize` uses the steps.
+  // If too few steps are left, this `useSteps` throws. If enough are left, `requireSize` uses them below.
   if (part.length * count > budget.steps) useSteps(budget, part.length * count, at);
   return requireSize(Array.from({ length: count }, () => part).flat(), budget, at);
 }

@@ -73,16 +73,16 @@ type Bound<T> = { values: (T | undefined)[]; sources: (Expression | undefined)[]
  */
 function bind<T>(builtin: Builtin, { args, at }: CallOfBuiltin, callValues: readonly T[]): Bound<T> {
   const { name, isMethod, parameters, note } = builtin;
-  const first = isMethod ? 1 : 0;
-  const bound: Bound<T> = { values: callValues.slice(0, first), sources: Array(first) };
-  let next = first;
+  const receiverCount = isMethod ? 1 : 0;
+  const bound: Bound<T> = { values: callValues.slice(0, receiverCount), sources: Array(receiverCount) };
+  let next = receiverCount;
   for (const [index, argument] of args.entries()) {
     const isNamed = argument.name !== "";
     const parameterIndex = isNamed ? parameters.findIndex((one) => one.named && one.name === argument.name) : next;
     if (!isNamed) next += 1;
     const isTaken = isNamed ? parameterIndex >= 0 : takesValueAt(builtin, parameterIndex);
     if (!isTaken) throw unknownArgument(builtin, argument);
-    bound.values[parameterIndex] = callValues[first + index];
+    bound.values[parameterIndex] = callValues[receiverCount + index];
     bound.sources[parameterIndex] = argument.value;
   }
   const isMissing = parameters.some(({ optional, rest }, index) => !optional && !rest && !(index in bound.values));

@@ -99,8 +99,8 @@ export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
 
 /**
- * The steps that an error in an unsure part takes. Its message can take a millisecond, for the search for similar
- * names.
+ * The steps that an error in an unsure part takes. The error is dropped, but its message is made first, and the search
+ * for similar names for the message can take a millisecond.
  */
 const unsureErrorSteps = 500;
 

@@ -19,7 +19,10 @@ export type StaticType = {
   isExact?: true;
   /** The type of a value without a schema, such as a value that the program makes. */
   type?: TypeName;
-  /** Whether the value is None. Its `type` stays unset, because `and` may test for None before the value is used. */
+  /**
+   * Whether the value is None. Its `type` then stays unset: with a `type`, each use of the value would be reported as a
+   * mistake, but an `and` may test for None before the use.
+   */
   none?: true;
   /** For a dict that the program makes: its members, if all keys are known. */
   members?: ReadonlyMap<string, StaticType>;

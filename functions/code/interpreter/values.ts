@@ -8,7 +8,7 @@ import { charactersOf } from "./texts.ts";
 
 /**
  * The placeholder for a value that is known only during a run. The placeholder is a symbol, because the schemas of JSON
- * values reject symbols.
+ * values reject symbols. So a placeholder is never taken for a valid value.
  */
 export const unknownValue = Symbol("unknown");
 

@@ -6,10 +6,11 @@ export type Position = { line: number; column: number };
 type Node<Kind extends string, Members = unknown> = {
   kind: Kind;
   at: Position;
-  /** The calls in the node. The first `callsIn` of the node sets this member. */
+  /** The calls in the node. `callsIn` stores them here when it first finds them. */
   calls?: readonly Call[];
   /**
-   * The number of calls that every evaluation of the node makes. The first `leastCalls` of the node sets this member.
+   * The number of calls that every evaluation of the node makes. The function `leastCalls` stores the number here when
+   * it first counts the calls.
    */
   leastCalls?: number;
 } & Members;
@@ -45,7 +46,7 @@ export type Comprehension = Node<
   {
     element: Expression;
     clauses: Clause[];
-    /** The calls after each clause. The first `callsAfter` of the comprehension sets this member. */
+    /** The calls after each clause. The function `callsAfter` stores them here when it first finds them. */
     callsAfter?: readonly (readonly Call[])[];
   }
 >;

@@ -167,7 +167,7 @@ const firstLine = /\S[^\r\n]{0,500}/;
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
   const words = line.split(/[\s,]+/);
-  const beginsWithWords = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !isWord(word));
+  const beginsWithWords = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !hasMeaning(word));
   if (words.length < 2 || !beginsWithWords || /[()[\]{}="#;]/.test(line)) return undefined;
   return (
     missing.get(words[0] ?? "") ??
@@ -175,7 +175,8 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
   );
 }
 
-const isWord = (word: string): boolean =>
+/** Whether a word has a meaning or a hint in this language. No prose begins with such a word. */
+const hasMeaning = (word: string): boolean =>
   /^(?:and|or|not|in|for|if|else|as)$/.test(word) || table.has(word) || statements.has(word);
 
 const statements = new Map([

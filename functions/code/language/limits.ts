@@ -33,12 +33,14 @@ export const valueDepthLimit = 64;
  */
 export const resultLimitBytes = 1_048_576;
 
-/** The time limit of a program, in milliseconds. At a call that would begin later, the program fails: `out_of_time`. */
+/**
+ * The time in which a program begins calls, in milliseconds. At the first call that would begin later: `out_of_time`.
+ */
 export const budgetMs = 20_000;
 
 /**
  * The time in which a program begins calls of other services, in milliseconds. Such a call can take 16 seconds, and the
- * answer must be sent within 29 seconds. At such a call that would begin later, the program fails: `out_of_time`.
+ * answer must be sent within 29 seconds. At the first such call that would begin later: `out_of_time`.
  */
 export const outsideBudgetMs = 10_000;
 

@@ -205,7 +205,9 @@ function parseDict(parser: Parser): Expression {
 }
 
 /**
- * The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons. Comparisons do not chain.
+ * The precedence of operators, as in Starlark: operators of a higher level bind more tightly. `levels` has the
+ * operators between two operands, from level 1. The level of `not` (`negation`) is between `and` and the comparisons.
+ * The level of a `-` before one operand (`sign`) is above all others. Comparisons do not chain.
  */
 const [negation, comparison, sign] = [3, 4, 7];
 const levels = new Map(

@@ -27,7 +27,10 @@ export class RequestCharges {
     this.#context = context;
   }
 
-  /** Charges `cost`. Throws 429 if the limit has no room. Earlier charges of the request do not reduce the room. */
+  /**
+   * Charges `cost`. Throws 429 if the limit has no room. If nothing but earlier charges of this request uses the limit,
+   * every cost fits.
+   */
   async charge(cost: number): Promise<void> {
     if (cost <= 0) return;
     const { id: principalId } = await this.#context.authenticate();

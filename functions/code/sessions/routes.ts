@@ -124,6 +124,7 @@ export function bindSession(ref: SessionRef, charges: RequestCharges, loaded?: S
   ]);
 }
 
+/** Whether a session has begun and not ended. A session that is not live is `noSession`, whose `usedAt` is 0. */
 const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
 
 async function loadAndCharge(ref: SessionRef, charges: RequestCharges): Promise<Session> {

@@ -47,8 +47,8 @@ const maxDrops = 5;
 
 /**
  * The result of a recorded use: the sessions that are dropped from the list before they expire, with their last uses.
- * `wasListed`: whether every read of the list in this call had the used session. If not, another program may delete its
- * item.
+ * `wasListed`: whether every read of the list in this call had the used session. If not, another program may have
+ * dropped the session, and may still delete the session's item.
  */
 type RecordedUse = { dropped: [name: string, usedAt: number][]; wasListed: boolean };
 
@@ -142,7 +142,7 @@ export type Session = {
   /** The last recorded use. Later uses within a second may not be recorded. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
-  /** The length of the session's JSON that was read from the table or saved. The charge counts it as bytes. */
+  /** The length of the session's JSON that was read from the table or saved, in characters. It is charged as bytes. */
   bytes: number;
   /** The time of the last recorded use in milliseconds; 0 if there is none. */
   usedAt: number;
@@ -229,8 +229,9 @@ const recordUse = async (
     listed,
     now().getTime(),
   );
-  // A program that saves variables stores them before it records its use. So a session that was saved meanwhile stays.
-  // A failed deletion is ignored, because the item expires by itself.
+  // A deletion requires that the item has no later use than the dropped use. A program that saves variables stores the
+  // item with its use before it records the use in the list. So a session that was saved meanwhile is not deleted. A
+  // failed deletion is ignored, because the item expires by itself.
   await Promise.allSettled(
     dropped.map(([name, at]) =>
       table.attempt({ delete: sessionKey(principalId, name), if: { used_at: { atMost: at } } }),

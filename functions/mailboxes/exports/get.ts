@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Read the state of a mailbox export",
   synonyms: ["download", "finished", "ready", "progress", "spreadsheet", "Excel"],
   description:
-    "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file. An export is kept for 7 days. The caller who requested the export can read it while this caller keeps the permissions of the request. Callers who may export the whole account can also read it. All others get 404.",
+    "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file. An export is kept for 7 days. The caller who requested the export can read it while this caller still has all permissions with which the mailboxes were exported. Callers who may export the whole account can also read it. All others get 404.",
   capability: "mailbox.export",
   scope: "visible",
   access: "read",

@@ -146,6 +146,7 @@ const withoutDefaultEndpoint = (name: string): Record<string, unknown> => ({
   ],
 });
 
+/** The name of the security scheme by which the gateway asks the authorizer. */
 const scheme = "origin";
 
 const originSecretHeader = "x-origin-secret";

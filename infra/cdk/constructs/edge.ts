@@ -61,8 +61,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     minimumProtocolVersion: cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
     httpVersion: cloudfront.HttpVersion.HTTP2_AND_3,
     webAclId,
-    // By default, CloudFront keeps an error for ten seconds, and gives it to other callers too, even if it caches
-    // nothing else.
+    // Even if CloudFront caches nothing else, by default it keeps an error for ten seconds, and gives it to other
+    // callers too. With the time 0, each caller gets an answer of the gateway.
     errorResponses: cacheableErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     defaultBehavior: {
       origin: new HttpOrigin(edge.originDomainName, {

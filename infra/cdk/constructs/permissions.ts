@@ -55,6 +55,7 @@ const zoneActions = [
 
 export const readSecret = ["secretsmanager:GetSecretValue"];
 
+/** Patterns for the keys of the files in the bucket, one for each kind of file. */
 const fileKinds = ["exports/*"];
 
 /** The rights and variables that a function gets for a provider. */

@@ -31,7 +31,8 @@ export function addFilesBucket(scope: Construct): Bucket {
   });
   Validations.of(bucket).acknowledge({
     id: "AwsSolutions-S1",
-    reason: "Only one worker writes. A reader needs a signed URL, valid for an hour. The request for it is logged.",
+    reason:
+      "Only one worker writes. A reader needs a signed URL, valid for an hour. Each request to the API for such a URL is logged.",
   });
   return setLogicalId(bucket, filesBucketId);
 }
@@ -55,7 +56,7 @@ export const addSecretsKey = (scope: Construct, stage: string): Key =>
 /**
  * Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. `restoredTable`
  * is the name of a table that a restore has made. CloudFormation imports this table into the stack, and keeps the
- * former table outside the stack: docs/operations.md.
+ * former table outside the stack. docs/operations.md describes the restore.
  */
 export const addTable = (scope: Construct, restoredTable?: string): Table =>
   new Table(scope, restoredTable === undefined ? "Table" : `Table.${restoredTable}`, {

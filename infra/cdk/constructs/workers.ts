@@ -40,6 +40,7 @@ const destination = (queue: Queue): { bind: () => { destination: string } } => (
   bind: () => ({ destination: queue.queueArn }),
 });
 
+/** The number of times that Lambda repeats a call of the publisher that failed. */
 const streamRetries = 6;
 
 /** Adds the function that publishes the changes in the table's stream to the bus. */
@@ -127,6 +128,7 @@ type CallSettings = {
 
 type RuleSource = Exclude<Source, "changes">;
 
+/** The settings of calls with an event. No later call brings the same event, so a failed call is repeated. */
 const persistent = { maxEventAge: Duration.hours(6), handoverRetries: 60, runRetries: 2 };
 
 /** Names the events of a source for a description. Lambda allows a description of 256 characters. */

@@ -105,8 +105,8 @@ export function countedSlos({
   hasMailEndpoints,
 }: Omit<Watched, "table" | "failures" | "functions">): CountedSlo[] {
   const { webhookDelay, mailRequests, mailErrors, mailLatency } = logMetrics;
-  const answered = gatewayMetric(apiId, "5xx", "Sum");
-  const bad = hasMailEndpoints ? answered : without(answered, mailErrors);
+  const serverErrors = gatewayMetric(apiId, "5xx", "Sum");
+  const bad = hasMailEndpoints ? serverErrors : without(serverErrors, mailErrors);
   return [
     { slo: slos.apiAvailability, counted: { bad, all: gatewayMetric(apiId, "Count", "Sum") } },
     durationSlo({ ...slos.apiLatency, slowMs: latencyAlarmMs }, gatewayMetric(apiId, "Latency", "p99")),
@@ -204,8 +204,8 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
 }
 
 /**
- * The alarm on mail servers whose key is not valid. Anybody can send a wrong key. So the alarm watches the share of
- * these requests, because a few strangers must not wake a person.
+ * The alarm on mail servers whose key is not valid. Strangers can also send a wrong key, but a few strangers must not
+ * wake a person. So the alarm watches the share of the requests with a wrong key.
  */
 const refusedKey = ({ mailRequests, mailRefusals }: LogMetrics): Single => ({
   id: "MailKeyRefused",

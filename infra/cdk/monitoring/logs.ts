@@ -74,7 +74,8 @@ export function addLogMetrics(
       metricValue,
     }).metric({ statistic: metricName === "WebhooksDue" ? "Maximum" : "Sum", period });
   const atMailEndpoints = equal("route", "* /internal/mail/*");
-  // The gateway logs numbers as strings. Its log also contains the requests whose function crashed.
+  // The 5xx are counted in the gateway's log, because a function that crashes does not log its request. The gateway
+  // logs a status as a string, so the pattern `5*` can match it.
   const failedAtMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "5*"));
   const refusedByMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "401"));
   const answeredByMailEndpoints = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));

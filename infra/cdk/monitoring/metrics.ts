@@ -43,7 +43,10 @@ export function sum(metrics: readonly IMetric[]): IMetric {
 export const without = (all: IMetric, expected: IMetric): MathExpression =>
   new MathExpression({ expression: "answered - FILL(expected, 0)", usingMetrics: { answered: all, expected }, period });
 
-/** The share of some events in all events, in percent. It counts as 0 in a period with fewer than `fewest` of them. */
+/**
+ * The share of some events in all events, in percent. The share counts as 0 in a period with fewer than `fewest` of the
+ * events `some`.
+ */
 export const percentOf = (some: IMetric, every: IMetric, fewest: number): MathExpression =>
   new MathExpression({
     expression: `IF(FILL(some, 0) < ${fewest}, 0, 100 * FILL(some, 0) / every)`,

@@ -65,7 +65,8 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
   if (spec.isNullable && text === "null") return nullValue;
   if (!spec.isList) return oneValueOf(spec, text);
-  // The text is one item. If the items are JSON, the text can also be a list of items. `[]` empties every list.
+  // The text is one item. If the items are JSON, the text can also be a list of items. For items of any kind, `[]` is a
+  // list without items.
   const found = text.trim() === "[]" ? [] : oneValueOf(spec, text);
   return [
     ...(Array.isArray(before) ? (before as unknown[]) : []),

@@ -33,6 +33,7 @@ const addressPattern = /^[^@\s]+@(?!\.\.?$)([^@\s/?%]+)$/;
 
 const requiredColumns = ["email", "first_name", "last_name"] as const;
 
+/** A row as the CSV parser returns it: the number of its last line, and its cells by the name of the column. */
 type Parsed = { info: { lines: number }; record: Record<string, string> };
 
 /** Converts the names of columns to the API's form: `First name` becomes `first_name`. */
@@ -69,8 +70,8 @@ function localPartFault(local: string): string | undefined {
 const invalidEmail = { code: "invalid_email", message: "The e-mail address is not valid." };
 
 /**
- * Explains why a row is not valid. Undefined if the row is valid, as far as the file alone tells. The API refuses a
- * whole request for some of these faults.
+ * Explains why a row is not valid. Undefined if the row is valid, as far as the file alone tells. Rows with a fault are
+ * not sent, because for some of these faults the API refuses the whole request, with all its other rows.
  */
 function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>): PersonRow["failure"] {
   if (domain === "") return invalidEmail;
@@ -128,8 +129,8 @@ async function domainFault(client: HostedMail, account_id: string, domain: strin
 }
 
 /**
- * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. The API writes an
- * internationalised domain in ASCII. So a whole address in the file can differ from the mailbox's address.
+ * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. Whole addresses cannot be
+ * compared, because the API writes an internationalised domain in ASCII, and the file perhaps does not.
  */
 async function presentNames(client: HostedMail, account_id: string, domain: string): Promise<Set<string>> {
   const found = new Set<string>();
@@ -164,8 +165,8 @@ async function createSome(client: HostedMail, account_id: string, rows: readonly
 }
 
 /**
- * Creates the mailboxes of one domain. If the API refuses a whole request, every row of this request has failed. Throws
- * on a 401, a 429, a 5xx or a failed connection.
+ * Creates the mailboxes of one domain. Throws if a request fails with a 401, a 429, a 5xx or without an answer. If the
+ * API refuses a request with another status, every row of this request has failed, and the next rows are sent.
  */
 async function createAll(
   client: HostedMail,
@@ -202,8 +203,9 @@ function writeReport(file: string, failed: readonly PersonRow[]): void {
 
 /**
  * Creates the mailboxes of a CSV file, at most 100 per request. Skips mailboxes that exist, so an interrupted import
- * can be run again. At the end, writes the failed rows to the file `report`. With `isDry`, creates no mailbox, but
- * writes the rows that are not valid. Throws a `Failure` if the import is interrupted, and then writes no report.
+ * can be run again. At the end, writes the failed rows to the file `report`. With `isDry`, creates no mailbox, but also
+ * writes the rows that are not valid to `report`. Throws a `Failure` if the import is interrupted, and then writes no
+ * report.
  */
 export async function importMailboxes(
   client: HostedMail,

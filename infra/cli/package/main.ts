@@ -20,7 +20,7 @@ async function runCommand(): Promise<number> {
 }
 
 process.on("SIGINT", () => process.exit(exitCodes.stopped));
-// A program such as `head` closes the pipe when it has read enough.
+// A program such as `head` closes the pipe when it has read enough. Then the command ends without a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) =>
   process.exit(error.code === "EPIPE" ? exitCodes.ok : exitCodes.failed),
 );

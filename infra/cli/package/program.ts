@@ -223,7 +223,10 @@ function addHelp(program: Command): void {
   });
 }
 
-/** The hint for the options of the API's pages, which list commands do not have. */
+/**
+ * A hint for a person who gives `--page` or `--page-size`. The API has these parameters, but list commands do not have
+ * such options. Empty for any other error.
+ */
 const pageHint = (line: string): string =>
   /unknown option '--page(?:-size)?'/.test(line) ? " A list command reads all pages: --limit is the most items." : "";
 

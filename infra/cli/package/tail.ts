@@ -50,7 +50,8 @@ export async function tailAudit(
   // With `lines` 0, the request still reads one entry. This entry is not printed, and counts as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
-  // One transaction can record many changes with the same time. Those that are not among the last `lines` are not new.
+  // One transaction can record many changes with the same time. So more than `lines` entries can have the time of the
+  // newest entry. None of them is new: they count as seen.
   if (items.length > 0)
     for await (const { id, occurred_at } of client.audit.list({ account_id, since: newest, order: "asc" })) {
       if (occurred_at > newest) break;

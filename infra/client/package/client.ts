@@ -63,7 +63,8 @@ export class HostedMail extends AllFunctions {
   async #sendProgram<Value>(code: string, options: CodeOptions): Promise<WithResponse<CodeResult<Value>>> {
     const { request_id: given, session_id, dry_run, ...others } = options;
     const key = options.idempotencyKey;
-    // The API refuses a repeat with the same key and other ids. So the ids depend on the key alone.
+    // The API refuses a repeat that has the same key but another `request_id` or `session_id`. So the default of both
+    // ids depends on the key alone.
     const request_id = given ?? (key === undefined ? randomId() : await hashedId(key));
     const flags = dry_run === undefined ? {} : { dry_run };
     const body = { request_id, session_id: session_id ?? request_id, code, ...flags };

@@ -237,7 +237,7 @@ export class Transport {
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
     // The API recognises a repeat of the request by the key or by the program's id.
     const isRecognised = takesKey || programRequestId !== undefined;
-    // The API ignores the key of a PATCH or a DELETE.
+    // The API ignores the key of a PATCH or a DELETE, so an error does not report this key.
     const ids = isRecognised ? { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId } : {};
     const answer = await retrying(() => this.#try(request, headers, { ...options, ids }), {
       retries: options.retries ?? this.#options.retries ?? 4,

@@ -74,7 +74,7 @@ export async function verifyWebhook(
   const sentAt = headerOf(headers, "webhook-timestamp");
   const signatures = headerOf(headers, "webhook-signature");
   const offSeconds = /^\d+$/.test(sentAt) ? Math.abs(Date.now() / 1000 - Number(sentAt)) : Number.NaN;
-  // NaN fails this comparison.
+  // This comparison also fails for NaN, which stands for a time that is not a number.
   if (!(offSeconds <= toleranceSeconds)) {
     throw new WebhookVerificationError(
       `The delivery's time is not a number, or more than ${toleranceSeconds} seconds off.`,

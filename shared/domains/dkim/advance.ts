@@ -24,9 +24,11 @@ const retiringMs = 7 * dayMs;
 /** The waits between looks for the record of a new key, in milliseconds: from a minute to six hours. */
 const lookWaitsMs = [1, 2, 5, 10, 30, 60, 180, 360].map((minutes) => minutes * minuteMs);
 
+/** A domain with a rotation of its DKIM key that is not over. */
 type Rotating = StoredDomain & { dkim: DkimState };
 
-const isRotating = (domain: StoredDomain | undefined, at: string): domain is Rotating => domain?.dkim?.due_at === at;
+/** Whether a rotation of the domain's key is due at exactly this time. */
+const isRotationDue = (domain: StoredDomain | undefined, at: string): domain is Rotating => domain?.dkim?.due_at === at;
 
 /**
  * Advances the rotation of a domain's DKIM key. The rotation was queued for the time `at`. The new key signs once its
@@ -35,7 +37,7 @@ const isRotating = (domain: StoredDomain | undefined, at: string): domain is Rot
  */
 export async function advanceDkim(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
-  if (!isRotating(domain, at)) return forgetRotation(accountId, id, at, work);
+  if (!isRotationDue(domain, at)) return forgetRotation(accountId, id, at, work);
   const { next, former, looks } = domain.dkim;
   if (!isInUse(domain)) return wait(domain, dayMs, looks, work);
   if (next) {
@@ -51,7 +53,7 @@ const forgetRotation = (accountId: string, id: string, at: string, { table }: Do
   forgetDue(table, dueKey(dkimQueue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
     return {
-      isDue: isRotating(domain, at),
+      isDue: isRotationDue(domain, at),
       unchanged: { check: domainKey(accountId, id), if: domain ? { id, version: domain.version } : "absent" },
     };
   });
@@ -74,7 +76,7 @@ async function step(domain: Rotating, plan: RotationStep, work: DomainWork): Pro
   await commit(async (): Promise<ChangePlan<undefined>> => {
     const current = await domainById(table, domain.account_id, domain.id);
     const { due_at } = domain.dkim;
-    if (due_at === null || !isRotating(current, due_at)) return { value: undefined, writes: [], changes: [] };
+    if (due_at === null || !isRotationDue(current, due_at)) return { value: undefined, writes: [], changes: [] };
     return plan(table, current, now());
   });
 }

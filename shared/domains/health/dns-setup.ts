@@ -83,8 +83,10 @@ export function aheadOfDnsSetup(accountId: string, name: string, expected: Expec
 }
 
 const isOptional = ({ purpose }: SystemRecord): boolean => purpose in benefits;
+/** Whether a record belongs to a DKIM key that does not sign at present. */
 const isOtherKey = ({ purpose }: SystemRecord): boolean => purpose === "dkim_next" || purpose === "dkim_former";
 
+/** The place of a record in the answer: the records are in the order of `Purpose`. */
 const placeOf = ({ purpose }: SetupRecord): number => Purpose.options.indexOf(purpose);
 
 /**
@@ -197,6 +199,7 @@ async function mailRecord(
   return setupRecord(domain, record, value, { ...seen, message: `${message}${fault}` });
 }
 
+/** The types of the records that `valuesAt` looks up. */
 const askable = new Set(["A", "AAAA", "TXT", "CNAME"] as const);
 
 /** The values that the public DNS has for a record's name and type, or the reason why there was no answer. */

@@ -73,7 +73,8 @@ export const HealthEnvironment = z.object({
     .transform((text) => text.split(",").filter((part) => part !== "")),
 });
 
-const waiting = (name: Check["name"]): Check => ({
+/** The result of a mail check for a domain whose mail records are not made yet. */
+const waitingCheck = (name: Check["name"]): Check => ({
   name,
   status: "unknown",
   message: "The domain gets this record once it is delegated to us.",
@@ -92,11 +93,12 @@ export function proofCheck(domain: StoredDomain, { verified, message, delegation
   return { ...about, observed, status: "fail", ...(isHosted ? {} : { missing }) };
 }
 
-const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
+/** The policy in the text of a DMARC record; empty if there is none. */
+const dmarcPolicyIn = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
 /**
  * Checks the record of the key that signs. During a rotation, the owner may already have replaced this record by the
- * record of the next key.
+ * record of the next key. The result is then a warning, because the next key will soon sign.
  */
 async function checkDkim(asked: HealthQuestion, signing: SystemRecord, next: SystemRecord | undefined): Promise<Check> {
   const [check, nextCheck] = await Promise.all([checkKey(asked, signing), next && checkKey(asked, next)]);
@@ -134,7 +136,7 @@ export async function mailChecks(
 ): Promise<Check[]> {
   const asked = { resolver, domain: domain.name, budget };
   const isHosted = domain.dns_mode === "hosted";
-  if (!expected) return [waiting("mx"), waiting("spf"), waiting("dkim"), waiting("dmarc")];
+  if (!expected) return [waitingCheck("mx"), waitingCheck("spf"), waitingCheck("dkim"), waitingCheck("dmarc")];
   const mx = expected.filter(({ purpose }) => purpose === "mx");
   const [spf, dkim, dmarc] = (["spf", "dkim", "dmarc"] as const).map((one) =>
     expected.find(({ purpose }) => purpose === one),
@@ -150,7 +152,8 @@ export async function mailChecks(
     ),
     checkText("dmarc", asked, dmarc, {
       begins: /^v=DMARC1/i,
-      isRight: (text) => (isHosted ? policyOf(text) === policyOf(dmarc.value) : dmarcFault(text) === undefined),
+      isRight: (text) =>
+        isHosted ? dmarcPolicyIn(text) === dmarcPolicyIn(dmarc.value) : dmarcFault(text) === undefined,
       wrong: isHosted ? "fail" : "warn",
     }),
   ]);

@@ -107,7 +107,8 @@ export async function checkSpf(
   const isBehindAll = lacking.some((term) => only.toLowerCase().includes(term));
   const hint = isBehindAll ? ' Receivers ignore the terms after "all".' : "";
   const others = new Set(spf_includes.map((name) => `include:${name}`));
-  // A domain can have our own name in `spf_includes`. Without our include, mail from us does not pass.
+  // Without our own include, mail from us does not pass. So our include is not one of the others, even if
+  // `spf_includes` has its name.
   others.delete(`include:${platform().spfInclude}`);
   if (dns_mode === "external" && lacking.every((term) => others.has(term))) {
     const message = `The SPF record allows mail from us. It lacks ${lacking.join(" ")} of the domain's spf_includes.${hint}`;
@@ -121,7 +122,10 @@ export async function checkSpf(
   };
 }
 
-/** The result for an SPF record that allows mail from us: receivers reject a record that needs too many look-ups. */
+/**
+ * The result for an SPF record that allows mail from us. The check fails if counting the look-ups finds a fault, such
+ * as too many look-ups, because receivers reject a record with such a fault.
+ */
 async function spfCost(
   text: string,
   { resolver, domain, budget }: HealthQuestion,
@@ -161,8 +165,8 @@ export async function checkText(
 }
 
 /**
- * Checks the record for reports on TLS connections (RFC 8460). A domain without `tls_report_email` may have a record
- * that its owner made. Such a domain gets a warning if it has no record.
+ * Checks the record for reports on TLS connections (RFC 8460). If the domain has no `tls_report_email`, its owner may
+ * have made the record, so any such record is right. If there is no record, the result is a warning.
  */
 export async function checkTlsRpt(
   asked: HealthQuestion,
@@ -188,7 +192,10 @@ export async function checkTlsRpt(
   return { ...check, message: "Nobody gets reports on failed TLS connections. To get them, set tls_report_email." };
 }
 
-/** An answer of 127.255.255.x means that the list refuses the question. */
+/**
+ * Whether a blocklist has the domain. An answer of 127.255.255.x does not say this: it means that the list refuses the
+ * question.
+ */
 const isListed = (answer: DnsAnswer): boolean =>
   answer.status === "found" &&
   answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));

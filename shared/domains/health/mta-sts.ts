@@ -62,7 +62,7 @@ const isCertificateFault = (code: string): boolean =>
 async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
   const source = await policySource(asked);
   if (!("address" in source)) return source;
-  // AbortSignal.timeout() takes only whole milliseconds.
+  // AbortSignal.timeout() accepts only whole milliseconds.
   const timeoutMs = Math.ceil(Math.min(fetchMs, asked.budget?.remainingMs() ?? fetchMs));
   if (timeoutMs === 0) return { unknown: noTime };
   const { secure, address, port, host } = source;
@@ -109,8 +109,8 @@ type PolicyResult = Pick<Check, "status" | "message">;
 /**
  * The result for a policy that is announced in the DNS. `mode` is the mode that our policy must have, `testing` or
  * `enforce`. It is undefined while our policy is off: the policy is then a policy of another host, or ours with the
- * mode `none`. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail hosts
- * always fails.
+ * mode `none`. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail
+ * hosts always fails.
  */
 async function checkPolicy(
   asked: HealthQuestion,
@@ -127,22 +127,25 @@ async function checkPolicy(
   if (mode !== undefined && policy.mode !== mode) {
     return { status: wrong, message: `The policy has the mode ${policy.mode} instead of ${mode}.` };
   }
-  if (policy.mode === "none") return { status: "warn", message: off };
+  if (policy.mode === "none") return { status: "warn", message: offMessage };
   const missing = platform().mx.find(({ host }) => !allowsHost(policy.hosts, host));
   if (missing) {
     const message = `The policy does not allow mail to ${missing.host}.`;
-    // Senders refuse the mail (RFC 8461 §5), wherever the policy is served.
+    // An enforced policy of another host is a failure, even if `wrong` is a warning: senders that have the policy
+    // refuse to deliver mail to us (RFC 8461 §5).
     return policy.mode === "enforce" && mode === undefined
-      ? { status: "fail", message: `${message} ${replacing}` }
+      ? { status: "fail", message: `${message} ${replaceAdvice}` }
       : { status: wrong, message };
   }
   return { status: "pass", message: `The policy is served, with the mode ${policy.mode}.` };
 }
 
-const replacing =
+/** The advice for a domain with an enforced policy of another host. */
+const replaceAdvice =
   "Senders refuse to deliver mail that the policy does not allow. Remove the records at _mta-sts and mta-sts, and set mta_sts_mode to testing, so that senders fetch the new policy.";
 
-const off = "MTA-STS is off. With MTA-STS, senders use only safe connections. To begin, set mta_sts_mode to testing.";
+const offMessage =
+  "MTA-STS is off. With MTA-STS, senders use only safe connections. To begin, set mta_sts_mode to testing.";
 
 /**
  * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. While our policy
@@ -175,5 +178,5 @@ export async function checkMtaSts(
   const about = { ...check, ...(isOn ? { expected: values ?? [], ...(missing ? { missing } : {}) } : {}) };
   if (check.status === "pass")
     return { ...about, ...(await checkPolicy(asked, isOn ? mode : undefined, isOn ? "fail" : "warn")) };
-  return check.status === "warn" && check.observed?.length === 0 ? { ...about, message: off } : about;
+  return check.status === "warn" && check.observed?.length === 0 ? { ...about, message: offMessage } : about;
 }

@@ -26,8 +26,8 @@ type Delegated = Pick<StoredDomain, "name" | "nameservers"> & {
 };
 
 /**
- * What to do if a name is not delegated to us: a change by the owner, or nothing if the name is registered here and its
- * registrar does not refuse our nameservers.
+ * What to do if a name is not delegated to us. If the name is registered here, the owner need not do anything, because
+ * we ask the registry for the delegation, also after a refusal. Otherwise the owner has to make the change `change`.
  */
 function remedyOf({ name, nameservers, registration, nameservers_refused }: Delegated, change: string): string {
   if (registration?.status !== "active" && registration?.status !== "grace") return change;
@@ -37,9 +37,10 @@ function remedyOf({ name, nameservers, registration, nameservers_refused }: Dele
 }
 
 /**
- * Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us.
+ * Why a name is not in the DNS of its parent, as far as this is known, and what to do. `registration` is the
+ * registration through us.
  */
-function absence(domain: Delegated): string {
+function absentMessage(domain: Delegated): string {
   const { name, registration } = domain;
   if (!registration) {
     return `${name} is not in the DNS of its parent: it is not registered, has no nameservers, or is on hold. Register it or end the hold, and then delegate it.`;
@@ -61,7 +62,7 @@ async function delegationState(resolver: Resolver, domain: Delegated): Promise<D
   }
   if (found.status === "absent") {
     const fault = registration ? "not_delegated" : "not_registered";
-    return { verified: false, observed: [], fault, message: absence(domain) };
+    return { verified: false, observed: [], fault, message: absentMessage(domain) };
   }
   if (found.status === "none") {
     const message = remedyOf(domain, `${name} is not delegated. Set its nameservers to ${joinNames(expected)}.`);
@@ -115,8 +116,8 @@ async function recordState(
     return { verified: undefined, observed: [], fault: "not_checked", message };
   }
   const records = answer.status === "found" ? answer.records : [];
-  // The texts come from the target of the alias, so they prove nothing about the owner of this name. A wildcard record
-  // can make such an alias.
+  // If the records have another name, then `host` is an alias (CNAME) of this other name. Such texts prove nothing
+  // about the owner of the domain. A wildcard record can make such an alias.
   const alias = records.find((record) => record.name !== host);
   if (alias) {
     const message = `${host} is an alias (CNAME) of ${alias.name}, so the records there prove nothing. Put a TXT record with the value ${value} at ${host} itself`;
@@ -162,7 +163,7 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
     const message = `The name is still delegated to us. Before you change the delegation, add the TXT record of \`dns_setup\`.`;
     return { verified: true, fault: null, message, record, delegation };
   }
-  // A delegation that could not be checked may be the proof.
+  // The delegation could not be checked, and it may be the proof. So without the record, the result is unknown.
   const isDelegationOpen = delegation !== undefined && delegation.verified === undefined;
   const { verified, fault, message } = record.verified === false && isDelegationOpen ? delegation : record;
   return { verified, fault, message, record, ...(delegation ? { delegation } : {}) };

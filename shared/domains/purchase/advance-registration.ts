@@ -32,8 +32,9 @@ const registering: RequestKind<Registering> = {
     if (!batch) throw new Error(`The purchase of ${name} has no contact any more.`);
     return work.registrar.register({ name, contact: batch.contact });
   },
-  // If no operation is known, the worker looks for the registration 10 minutes after the request. If a former
-  // registration was released just before this purchase, the registrar does not show it any more by then.
+  // If no operation is known, the worker looks for the registration 10 minutes after the request. By then, the
+  // registrar does not show a former registration any more, even if it was released just before this purchase. So a
+  // registration that the registrar shows is the new one.
   effect: ({ name }, work) => work.registrar.registration(name),
   conclude,
 };
@@ -73,6 +74,7 @@ function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork)
 }
 
 type Failed = Extract<Conclusion, { failed: string }>;
+/** The writes that end a registration, and the new state of the domain. */
 type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
 
 function success(domain: Registering, found: Registration, now: Date): Ended {

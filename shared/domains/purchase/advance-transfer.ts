@@ -102,6 +102,7 @@ function ended(
  */
 function membersAfterSuccess(domain: Transferring, found: Registration, now: Date): ChangedMembers {
   const isLost = isDetached(domain);
+  // `due_at` becomes `deletes_at` once the domain's zone is removed.
   if (isLost && domain.due_at !== domain.deletes_at) {
     throw new Problem("busy", `The zone of ${domain.name} is being removed.`, { retry_after: 60 });
   }
@@ -117,8 +118,8 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
     source: "purchased",
     registration: registrationOf(found),
     transfer: ended(domain.transfer, "captured", null),
-    // The next check delegates the name. After 0 failures, further checks follow soon, because they have to see the
-    // delegation.
+    // The next check delegates the name. The checks after it have to see the delegation. With 0 as the number of
+    // failures, they follow soon.
     failures: 0,
     due_at: now.toISOString(),
   };

@@ -36,8 +36,9 @@ export const StoredBatch = z.object({
   dns_mode: DnsMode.default("hosted"),
   waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
   /**
-   * The ids of the account's domains that have waiting names. The request has checked that the caller may take these
-   * domains. The batch takes no other domains of the account. Batches of earlier versions have no ids here.
+   * The ids of the account's domains that have waiting names. The request has checked that the caller may buy the names
+   * of these domains. If another domain of the account has got a waiting name since, the batch does not buy this name.
+   * Batches of earlier versions have no ids here.
    */
   own_ids: z.array(z.string()).default([]),
   created_at: Timestamp,

@@ -45,7 +45,7 @@ export class NameTaken extends Error {
   }
 }
 
-/** Thrown when each of the names needs a transaction of its own. */
+/** Thrown by a plan for several names, if each of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
 /** The account, workspace and batch of the domains that a transaction buys, and the time of the transaction. */
@@ -147,6 +147,7 @@ export async function pricesPaid(
 export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
   (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
+/** Buys a few names in one transaction. Skips names that an earlier run of the batch bought. */
 function buyTogether(
   { kind, accountId, workspaceId, batchId, planMore }: Order,
   wanted: readonly Wanted[],

@@ -21,8 +21,8 @@ import { refuse, type Wanted } from "./buy.ts";
 
 /**
  * Reads the holders of names and the claims to them. Returns a function that makes the writes for the claim of one
- * domain. Throws `NameTaken` for a name that another account holds firmly (`StoredHolder`). An account whose hold is
- * not firm loses the name only when the registration or the transfer succeeds.
+ * domain. Throws `NameTaken` for a name on which another account has a firm hold. A hold that is not firm does not
+ * prevent the claim. Its account loses the name only when the registration or the transfer succeeds.
  */
 export async function planClaims(
   table: Reader,

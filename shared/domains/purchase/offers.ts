@@ -75,7 +75,10 @@ export type Quote<Reason extends string = RefusalReason> = {
 /** How long to wait for the registrar, in milliseconds, and the log for its failures. */
 export type Patience = { budgetMs: number; log: Log };
 
-/** Asks the registrar for the prices of registrations, as `askQuotes` does. */
+/**
+ * Asks the registrar for the prices of registrations. The quotes are in the order of the names. A name without an
+ * answer in time is `unchecked`.
+ */
 export const registrationQuotes = (
   registrar: Registrar,
   names: readonly string[],
@@ -159,7 +162,7 @@ export async function askQuotes<Reason extends string>(
   { budgetMs, log }: Patience,
 ): Promise<Quote<Reason | RefusalReason>[]> {
   const ended = new AbortController();
-  // The timer need not keep the process alive. While a caller waits, the open request to the registrar does that.
+  // The timer need not keep the process alive. While a caller waits, the open request to the registrar keeps it alive.
   const timer = setTimeout(() => ended.abort(), budgetMs).unref();
   const late = new Promise<"late">((settle) => ended.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote<Reason | RefusalReason>> => {

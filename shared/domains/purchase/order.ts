@@ -51,9 +51,12 @@ export type Order = {
 /** The results of the names so far. */
 type Results = Map<string, NameResult>;
 
-/** The id of the batch of an order. A repeat of the order with the same idempotency key has the same id. */
-export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<Context, "keyId" | "now">): string =>
-  keyId === undefined ? timeOrderedId(now()) : idOfWords(name, accountId, keyId);
+/**
+ * The id of the batch of an order. A repeat of the order with the same idempotency key has the same id. `kind` names
+ * the kind of order in the id, so that a purchase and a transfer never have the same id.
+ */
+export const orderIdOf = (accountId: string, kind: string, { keyId, now }: Pick<Context, "keyId" | "now">): string =>
+  keyId === undefined ? timeOrderedId(now()) : idOfWords(kind, accountId, keyId);
 
 /**
  * Places an order of names: holds their prices and starts their registrations or transfers. `read` makes the answer of
@@ -67,7 +70,7 @@ export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<
  * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
- * - 503 if the registrar does not answer (`priceOrder`);
+ * - 503 if the registrar answers about none of the free names, with the exceptions that `priceOrder` describes;
  * - 503 if the payment provider does not answer, and no name was bought.
  */
 export async function placeOrder<Answer>(
@@ -116,7 +119,7 @@ type PricedOrder = {
 
 /**
  * Asks for the prices of an order's names. Throws:
- * - 409 `quote_changed` as `withinAgreed` does;
+ * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 503 if the registrar answers about none of the free names. But if another name is taken, or an earlier attempt
  *   bought a name, the free names fail as `unchecked` instead.

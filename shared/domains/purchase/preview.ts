@@ -23,7 +23,8 @@ export async function previewOrder<Answer>(
     readVatRule(context.table, accountId, context.now()),
   ]);
   const isCovered = totalCharge(agreed, rule) <= available;
-  // If the wallet does not cover the names, they are tried only after the payment.
+  // If the wallet does not cover the names, an order buys them only after the payment. So the present obstacles do not
+  // count.
   const obstacles = isCovered ? await obstaclesOf(order, agreed, own, context) : new Map<string, NameTaken["code"]>();
   for (const { name } of agreed) {
     const code = obstacles.get(name);

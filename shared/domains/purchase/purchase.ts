@@ -38,8 +38,8 @@ export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDom
     const lost = owns.find((own) => own && isDetached(own));
     const [first] = wanted;
     if (!lost || !first) return planNew(table, place, wanted, claim);
-    // The order also moves this domain to the workspace of the order. A transaction can change the list of a workspace
-    // only once, so each name needs a transaction of its own.
+    // The order also moves the domain that has lost its name to the workspace of the order. A transaction can change
+    // the list of a workspace only once, so each name needs a transaction of its own.
     if (wanted.length > 1) throw new OneByOne();
     if (!mayTake(lost)) throw refuse("domain_exists")(first.name)();
     return planRegained(table, place, first, lost, claim);
@@ -79,7 +79,7 @@ async function planRegained(
   claim: Claim,
 ): Planned {
   const { deletes_at } = domain;
-  // In this case the zone of the domain is still being removed from the nameservers.
+  // `due_at` becomes `deletes_at` once the zone is removed from the nameservers. Until then the name is refused.
   if (deletes_at === null || domain.due_at !== deletes_at) throw refuse("domain_not_ready")(wanted.name)();
   const { place: position, writes: moved } = await planMove(table, domain, place.workspaceId);
   const begun = registrationMembers(place, wanted);

@@ -40,8 +40,8 @@ async function pauseEnd(table: Reader, name: string): Promise<string> {
 }
 
 /**
- * Advances the registration or the transfer of a name as `advanceRequest` does. During the pause of the name the
- * registrar is not asked, and the request is due at the end of the pause.
+ * Advances the registration or the transfer of a name by all steps that are possible now. During the pause of the name,
+ * the registrar is not asked, and the request is due at the end of the pause.
  */
 export async function advanceAfterPause<D extends StoredDomain>(
   kind: RequestKind<D>,

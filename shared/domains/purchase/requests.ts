@@ -89,7 +89,7 @@ export const TransferRequest = z
     contact_info: ContactInfo,
     dns_mode: DnsMode.default("hosted").meta({
       description:
-        "`hosted` delegates the names to our nameservers after the transfer. Records that are not in the domain here then stop. `external` keeps the present nameservers. A name that the account has connected keeps its own `dns_mode`. The default is `hosted`.",
+        "`hosted` delegates the names to our nameservers after the transfer. Then the records that the domain does not have here stop working. `external` keeps the present nameservers. A name that the account has connected keeps its own `dns_mode`. The default is `hosted`.",
     }),
     max_total: MaxTotal.optional(),
     return_url: ReturnUrl.nullish(),

@@ -31,7 +31,7 @@ export type OrderReason = keyof typeof orderReasons;
 export type ErrorCode = RefusalReason | TransferReason | OrderReason;
 const messages: Record<ErrorCode, string> = { ...refusalReasons, ...transferReasons, ...orderReasons };
 
-/** The codes of reasons, as `z.enum` takes them. */
+/** The codes of reasons, as a list that is not empty: `z.enum` requires such a list. */
 export const codesOf = <Code extends string>(reasons: Record<Code, string>): [Code, ...Code[]] =>
   Object.keys(reasons) as [Code, ...Code[]];
 

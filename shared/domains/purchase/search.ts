@@ -77,6 +77,7 @@ type SearchResult = z.output<typeof SearchResult>;
 
 const resultLimit = 20;
 const defaultBudgetMs = 4_000;
+/** The best-known top-level domains. A search uses only these if the registrar does not say which ones it sells. */
 const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
 /** The similar labels that a search suggests. */
 const similarLabels = [
@@ -100,8 +101,9 @@ const isValidName = (name: string): boolean => "name" in readName(name);
 
 /**
  * The names to ask for, at most 20: first the requested name, then its label under the other top-level domains, then
- * similar labels. The requested name is left out if the caller gave top-level domains and its own is not among them. If
- * the caller gave none, only the first of `tlds` are asked, so that the similar labels have room.
+ * similar labels. The requested name is left out if the caller gave top-level domains, and the top-level domain of the
+ * requested name is not among them. If the caller gave none, only the first of `tlds` are used, so that the similar
+ * labels have room.
  */
 function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);
@@ -144,8 +146,8 @@ export async function searchDomains(
 }
 
 /**
- * Marks a name as unavailable if an account here holds it firmly or is buying it. The registry may still sell such a
- * name.
+ * Marks a name as unavailable if an account here holds it firmly or is buying it. The registrar can still offer such a
+ * name, for example because the registration of the name has not begun yet.
  */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);

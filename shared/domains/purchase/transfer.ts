@@ -22,15 +22,15 @@ import { previewOrder } from "./preview.ts";
 import { TransferAnswer, type TransferRequest } from "./requests.ts";
 import type { OrderAnswer } from "./results.ts";
 
-/** The context in which the auth code of a name is sealed. */
+/** The context for sealing the auth code of a name. The code opens only with the same context (`Secrets`). */
 export const sealContext = (accountId: string, name: string): Record<string, string> => ({
   account_id: accountId,
   transfer_of: name,
 });
 
 /**
- * Whether the name of `own`, a domain of the account, can be transferred to us. The domain keeps its status during the
- * transfer.
+ * Whether the name of `own`, a domain of the account, can be transferred to us. The status of the domain does not show
+ * whether a transfer is running already, because the domain keeps its status during a transfer.
  */
 const isTransferable = (own: StoredDomain): boolean =>
   own.source === "connected" && own.is_open && !isTransferring(own);
@@ -89,7 +89,8 @@ async function planKept(
   { own, claim, mayTake }: { own: StoredDomain; claim: (domain: StoredDomain) => Write[]; mayTake: MayTake },
 ): Promise<Planned> {
   if (!isTransferable(own) || !mayTake(own)) throw refuse("domain_exists")(one.name)();
-  // The renewal is automatic, as in `planFresh`. The customer can switch it off during the transfer.
+  // A transfer switches the automatic renewal on, also for a domain that the account has already. The customer can
+  // switch it off during the transfer.
   const members = { transfer: newTransfer(one, place), auto_renew: true, updated_at: place.now.toISOString() };
   const { after, writes } = domainUpdate(own, members);
   return {
@@ -99,6 +100,7 @@ async function planKept(
   };
 }
 
+/** Plans the domains of an order: new domains, and the domains that the account has already. */
 async function planTransfers(
   table: Reader,
   place: BatchPlace,
@@ -156,7 +158,8 @@ export function transferDomains(
   context: Context,
   { registrar, secrets, checkouts }: TransferServices,
 ): Promise<TransferAnswer> {
-  // The first entry of a name counts. The others fail as `duplicate`.
+  // If a name has several entries, its first entry counts, and the others fail as `duplicate`. A map keeps the last
+  // entry of a name, so the order of the entries is reversed.
   const codes = new Map(domains.map(({ name, auth_code }) => [name, auth_code] as const).toReversed());
   const open = async (name: string): Promise<string> => codes.get(name) ?? "";
   const sealed = async (name: string): Promise<string> => secrets.seal(await open(name), sealContext(accountId, name));

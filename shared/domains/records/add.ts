@@ -56,9 +56,9 @@ export async function requireRoom(
   }
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
-  // A record that keeps its name needs no check against delegations, because its name was checked before. If an NS
-  // record gets another value, its former glue may stay: a customer who had to delete the glue first would break
-  // the delegation.
+  // A record that keeps its name is not checked against delegations, because its name was checked before. So an NS
+  // record can get another nameserver while the address of the former nameserver (its glue) is still below the name. A
+  // customer who had to delete this address first would break the delegation.
   if (around.some(({ id, name }) => id === except && name === record.name)) return;
   const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;

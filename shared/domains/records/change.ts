@@ -31,7 +31,8 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
     const record = await recordById(table, account_id, record_id);
     if (record) table.seen?.note({ ...recordKey(account_id, record_id), ...record });
     if (!record) return undefined;
-    // The zone is read for the later plan or view. `aheadOfRecord` keeps the zone until then.
+    // The zone is not used here. It is read together with the domain, so that the later plan or view need not read it:
+    // `aheadOfRecord` keeps the zone for them.
     const { domain_id } = record;
     const [domain] = await Promise.all([
       domainById(table, account_id, domain_id),
@@ -119,8 +120,8 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
 }
 
 /**
- * Removes a record, and returns whether the nameservers should have the record's zone. Works also if our nameservers do
- * not serve the record, because the record may be in the way of a setting. Throws:
+ * Removes a record, and returns whether the nameservers should have the record's zone. A record that our nameservers do
+ * not serve can be removed too, because it can prevent a change of the domain's settings. Throws:
  * - 404 if the record was deleted;
  * - 409 `system_managed` if the record is a system record;
  * - the errors of `openForRemoval`.

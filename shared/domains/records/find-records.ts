@@ -64,7 +64,8 @@ function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): stri
   const type = zoneTypeOf(wire);
   if (isOfNameservers(type)) return undefined;
   if (!record) return typeFault(type) ?? "The data of the record cannot be read";
-  // `parseRecord` would read a name `@` as the zone itself, and backslashes and quotation marks as escapes.
+  // A name with other characters is skipped, because `parseRecord` would misread it: it reads a name `@` as the zone
+  // itself, and backslashes and quotation marks as escapes.
   if (!/^[a-z0-9_*.-]*$/.test(wire.name)) return oddName;
   return isLossy(record) ? notUtf8 : undefined;
 }
@@ -185,7 +186,8 @@ async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
   const found = answers.flatMap((answer) => (answer.status === "found" ? answer.records : []));
   return {
     records: found.flatMap((record) => {
-      // The answer to another type can be the records of an alias's target. They are kept at the name that was asked.
+      // If the name is an alias, an answer can have the records of the alias's target. They are kept at the name that
+      // was asked. NS records are kept at the name of their delegation.
       const owner = record.type === "NS" ? record.name : absoluteName(name, zone);
       return parsedRecord({ ...record, name: owner }, zone) ?? [];
     }),
@@ -248,6 +250,7 @@ const usualNames = {
 /** Looks up the records of a zone at the usual names. Records of a wildcard are returned once, with the name `*`. */
 async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
   const lookup = { resolver, zone, budget: openBudget(timeoutMs, maxQueries) };
+  // A random name does not exist in the zone, so its records are the records of a wildcard.
   const wildcard = await recordsAt(randomBytes(10).toString("hex"), lookup);
   const ofWildcard = new Set(wildcard.records.map(contentOf));
   const seen = new Set<string>();

@@ -118,6 +118,7 @@ function sortEntries({ records, skipped }: Entries, domain: StoredDomain, known:
     const read = recordThatFits(input, beside, domain);
     if ("record" in read) {
       sorted.fitting.push({ line, text, record: read.record });
+      // The record has no id yet. A negative id differs from the ids of all stored records.
       beside.push({ ...read.record, id: -line });
     } else sorted.skipped.push({ line, text, reason: read.reason });
   }
@@ -263,7 +264,8 @@ const addSome = (
 
 /**
  * Adds records from a zone file or from the public DNS to a domain. The present records of the domain do not change.
- * Each transaction adds a few records. After an interruption, the same request adds the rest. Throws:
+ * Each transaction adds a few records. After an interruption, the same request adds the rest. The result is a function
+ * that makes the answer. Its parameter `show` makes the API view of a created record. Throws:
  * - 422 if `zone_file` does not fit `source`;
  * - 409 `limit_reached` if the domain got too many records meanwhile;
  * - the errors of `openDomain`.

@@ -50,7 +50,7 @@ type RecordPage = { items: DnsRecord[]; total: number };
 
 /** How many records of an account a filtered list reads at most. */
 const filterLimit = 20_000;
-/** From how many domains a list reads records at most, for a principal who does not see the whole account. */
+/** The largest number of domains whose records a list reads, for a principal who does not see the whole account. */
 const domainLimit = 200;
 
 const isFiltered = ({ type, name, value, search }: RecordFilter): boolean =>

@@ -87,13 +87,14 @@ export function readHostName(text: string, { zone, underscores }: { zone: string
   const read = readLabels(labels, { underscores });
   if ("fault" in read) return read;
   const last = read.value.slice(read.value.lastIndexOf(".") + 1);
-  if (last === read.value) return { fault: `Write the full name, such as ${clipped(last)}.${zone}` };
+  if (last === read.value) return { fault: `Write the full name, such as ${exampleLabel(last)}.${zone}` };
   if (/^\d+$/.test(last))
     return { fault: `${quoteText(trimmed)} is not a host name, because its last label is a number` };
   return read;
 }
 
-const clipped = (label: string): string => (label.length > 20 ? "mail" : label);
+/** The first label of the full name in a hint: the label that was written, or `mail` instead of a long label. */
+const exampleLabel = (label: string): string => (label.length > 20 ? "mail" : label);
 
 /** A macro of RFC 7208 §7.1. The letters c, r and t are left out, because only explanations may have them. */
 const macro = /%(?:[%_-]|\{[slodiphv](?:[1-9]\d?\d?)?r?[.\-+,/_=]*\})/gi;

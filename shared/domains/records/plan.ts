@@ -54,7 +54,10 @@ export type RecordEdit = {
   wanted?: boolean;
 };
 
-/** All changes that one transaction makes to DNS records. `sole` becomes the `ChangePlan.sole` of the transaction. */
+/**
+ * All changes that one transaction makes to DNS records. The caller passes `sole`, which has all writes, as the `sole`
+ * of its `ChangePlan`. A plan has only one `sole`, so a transaction cannot have two plans for records.
+ */
 export type RecordsPlan = {
   /** The added and updated records, in their new state. */
   records: StoredRecord[];

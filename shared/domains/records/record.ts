@@ -92,7 +92,7 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
 /**
  * The limits of one RRset: the number of its records, and the bytes of all their values together. Route 53 allows 400
  * records in an RRset. The values in a request to Route 53 can have 32,000 characters, and the values of an RRset that
- * is put count twice.
+ * is put count twice. So the values of one RRset can have 16,000 characters there, and `bytes` is below this number.
  */
 export const rrsetLimits = { records: 400, bytes: 12_000 };
 

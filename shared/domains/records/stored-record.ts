@@ -23,6 +23,7 @@ export const recordsOf = (accountId: string): List => ({ partition: `ACCOUNT#${a
 /** The key of the record with this id in the list of its account. */
 export const recordKey = (accountId: string, id: number): Key => rowKey(recordsOf(accountId), id - 1);
 
+/** The key of a domain's record, or the beginning of the keys of the domain's records with this name and type. */
 const ofDomain = (accountId: string, domainId: string, ...rest: string[]): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: ["RECORD", domainId, ...rest].join("#"),
@@ -35,6 +36,7 @@ export const recordPlaceKey = (record: Pick<StoredRecord, "account_id" | "domain
 /** How many records a domain can have. */
 export const recordLimit = 1_000;
 
+/** The largest id of a record: the largest signed integer of 32 bits. */
 export const largestId = 2 ** 31 - 1;
 
 export const DnsRecord = z

@@ -20,6 +20,7 @@ export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
 const leaseMs = 120_000;
 /** A round begins only if the lease lasts at least this much longer, in milliseconds. */
 const leastLeaseMs = 60_000;
+/** How many rounds one call makes at most. If records change during a round, a further round writes these changes. */
 const rounds = 5;
 /** The wait before the worker asks whether all servers have a change, in milliseconds. */
 const retryMs = 60_000;
@@ -44,7 +45,8 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     if: { wanted: true, lease_until: { atMost: at.toISOString() } },
     returns: "item",
   });
-  // If the answer to the write is lost, the write is sent again. The lease of the first write then refuses the second.
+  // If the answer to the write is lost, the write is sent again, and the lease that the first write stored refuses the
+  // second. In this case the refusing lease is our own, and the sync continues.
   if (!leased.done && leased.found["lease_owner"] !== owner) return zone;
   let own = leased.done ? StoredZone.parse(leased.updated) : undefined;
   let isSettled = false;
@@ -69,6 +71,7 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
   }
 }
 
+/** Whether the cause of an error passes by itself, so that the worker can sync the zone later. */
 const isPassing = (error: unknown): boolean =>
   error instanceof ZoneExists ||
   (error instanceof Problem && (error.code === "upstream_unavailable" || error.code === "busy"));
@@ -84,8 +87,9 @@ async function releaseLease(accountId: string, domainId: string, owner: string, 
 }
 
 /**
- * Writes the noted RRsets into the zone. If no RRset is noted, asks whether all servers have the last change. Returns
- * the new state of the zone, or undefined if records changed or another process got the lease meanwhile.
+ * Writes the RRsets that are noted in `dirty` into the zone. If none is noted, asks whether all servers have the last
+ * change. Returns the new state of the zone, or undefined if records changed or another process got the lease
+ * meanwhile.
  */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
@@ -122,9 +126,11 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   return settleZone(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()], refused }, work);
 }
 
+/** The name and type of an RRset, as `dirty` and `held` have them: the name is relative to the zone. */
 const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
   `${name === zone ? "@" : name.slice(0, -zone.length - 1)} ${type}`;
 
+/** Whether a round writes all RRsets, and not only the RRsets that are noted one by one. */
 const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(allRrsets) || zone_id === undefined;
 
 /**
@@ -180,7 +186,8 @@ async function settleZone(
 ): Promise<StoredZone | undefined> {
   const { change: _, ...zone } = before;
   const { account_id, domain_id, revision } = zone;
-  // A condition cannot require that `due_at` is null, so a zone without a due time is read again.
+  // The write must fail if `due_at` has changed. A condition cannot require that `due_at` is null, so a zone without a
+  // due time is read again just before the write.
   let known = before.due_at === null ? undefined : before;
   const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
   const key = zoneKey(account_id, domain_id);
@@ -205,7 +212,8 @@ async function settleZone(
   });
   if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The provider has the zone nevertheless, with the records of the revision that this round read.
+  // The new state could not be stored. But the provider has the zone, with the records of the revision that this round
+  // read. So at least these two facts are stored.
   const { zone_id, synced_revision } = settled;
   await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;

@@ -171,7 +171,7 @@ export function reservedFor(
   if (reserved.includes(name)) return `The name ${name} is reserved for the records of the domain's mail and settings`;
   const hidden = type === "NS" ? reserved.find((own) => own.endsWith(`.${name}`)) : undefined;
   if (hidden !== undefined)
-    return `If ${name} were delegated, the record at ${hidden}, which mail needs, would be lost`;
+    return `If ${name} were delegated, the record at ${hidden}, which the domain's mail or settings need, would be lost`;
   if (name !== "@") return undefined;
   if (type === "MX") return "The domain's MX records are fixed, because its mail comes to us";
   if (type === "TXT" && isSpf(value))

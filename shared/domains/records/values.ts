@@ -9,8 +9,8 @@ import { dkimFault, dmarcFault } from "./mail-policies.ts";
 import { absoluteName, readHostName } from "./names.ts";
 import { spfFault } from "./spf.ts";
 
-const fourNumbers = "Write four numbers from 0 to 255, such as 192.0.2.1";
-const eightGroups = "Write one such as 2001:db8::1";
+const ipv4Example = "Write four numbers from 0 to 255, such as 192.0.2.1";
+const ipv6Example = "Write one such as 2001:db8::1";
 
 /** Reads the address of an A record (RFC 1035 §3.4.1): a dotted quad of any network, also a private one. */
 function readIpv4(value: string): Reading {
@@ -18,13 +18,13 @@ function readIpv4(value: string): Reading {
   if (isIPv4(text)) return { value: text };
   if (isIPv6(text)) return { fault: "This is an IPv6 address. Use an AAAA record" };
   if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(text) && /(?:^|\.)0\d/.test(text)) {
-    return { fault: `${quoteText(text)} has a number with a leading zero. ${fourNumbers}` };
+    return { fault: `${quoteText(text)} has a number with a leading zero. ${ipv4Example}` };
   }
   if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network. Write one address` };
   if (/^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+\.?$/i.test(text)) {
     return { fault: `${quoteText(text)} is a name. Use a CNAME record, or write its address` };
   }
-  return { fault: `${quoteText(text)} is not an IPv4 address. ${fourNumbers}` };
+  return { fault: `${quoteText(text)} is not an IPv4 address. ${ipv4Example}` };
 }
 
 /** Reads the address of an AAAA record (RFC 3596), of any network, into the canonical form of RFC 5952. */
@@ -34,7 +34,7 @@ function readIpv6(value: string): Reading {
   if (text.includes("%"))
     return { fault: `${quoteText(text)} has a zone (after %), which has no meaning for other hosts` };
   if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network. Write one address` };
-  if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address. ${eightGroups}` };
+  if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address. ${ipv6Example}` };
   const address = parseIpv6(text);
   if (!address.isIPv4MappedAddress()) return { value: address.toRFC5952String() };
   return {
@@ -42,15 +42,16 @@ function readIpv6(value: string): Reading {
   };
 }
 
-const string = String.raw`"(?:[^"\\]|\\[^])*"`;
-const wholly = new RegExp(`^\\s*${string}(?:\\s*${string})*\\s*$`);
+/** The pattern of one character-string in quotes. */
+const quotedString = String.raw`"(?:[^"\\]|\\[^])*"`;
+const onlyQuotedStrings = new RegExp(`^\\s*${quotedString}(?:\\s*${quotedString})*\\s*$`);
 
 /** Whether a text consists only of character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
-export const isQuoted = (text: string): boolean => wholly.test(text);
+export const isQuoted = (text: string): boolean => onlyQuotedStrings.test(text);
 
 /** The joined text of character-strings in quotes; undefined when it is not UTF-8 or has an escape past `\255`. */
 export function unquoted(text: string): string | undefined {
-  const strings = [...text.matchAll(new RegExp(string, "g"))].map(([whole]) => whole.slice(1, -1));
+  const strings = [...text.matchAll(new RegExp(quotedString, "g"))].map(([whole]) => whole.slice(1, -1));
   const bytes = unescaped(strings.join(""));
   if (!bytes) return undefined;
   try {
@@ -66,7 +67,8 @@ export const quoted = (text: string): string =>
     .map((one) => `"${escaped(one)}"`)
     .join(" ");
 
-const longestValue = 255;
+/** The longest value of a CAA record, in bytes. */
+const longestCaaValue = 255;
 
 /** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved properties. */
 export const caaTags: readonly string[] = [
@@ -133,7 +135,7 @@ function readProperty(tag: string, text: string): Reading {
 
 /** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
-  if (given.length > longestValue * 4) return { fault: `The value is longer than ${longestValue} bytes` };
+  if (given.length > longestCaaValue * 4) return { fault: `The value is longer than ${longestCaaValue} bytes` };
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
   if (text === undefined || !/^[ -~]*$/.test(text))
     return { fault: "The value of a CAA record must be ASCII, in one line" };
@@ -145,20 +147,21 @@ function readCaaValue(tag: string, given: string): Reading {
   }
   if (text.includes('"')) return { fault: "The value has a quotation mark. Remove it" };
   const read = readProperty(tag, text);
-  if ("fault" in read || read.value.length <= longestValue) return read;
-  return { fault: `The value is longer than ${longestValue} bytes` };
+  if ("fault" in read || read.value.length <= longestCaaValue) return read;
+  return { fault: `The value is longer than ${longestCaaValue} bytes` };
 }
 
-const longestBytes = 2_048;
+/** The longest text of a TXT record, in bytes. */
+const longestTextBytes = 2_048;
 /**
  * The longest text in quotes, in characters. Even a text whose bytes are all escaped, each in a string of its own, is
  * shorter.
  */
-const longestQuoted = 8 * longestBytes;
+const longestQuoted = 8 * longestTextBytes;
 
 function lengthFault(text: string): string | undefined {
   const bytes = Buffer.byteLength(text);
-  return bytes > longestBytes ? `The text is ${bytes} bytes long. The maximum is ${longestBytes}` : undefined;
+  return bytes > longestTextBytes ? `The text is ${bytes} bytes long. The maximum is ${longestTextBytes}` : undefined;
 }
 
 /**
@@ -176,7 +179,7 @@ function policyFault(text: string, name: string | undefined): string | undefined
 
 /** Reads the text of a TXT record. If the text is wholly in quotes, the quotes are removed. */
 function readText(given: string): Reading {
-  if (given.length > longestQuoted) return { fault: `The text is longer than ${longestBytes} bytes` };
+  if (given.length > longestQuoted) return { fault: `The text is longer than ${longestTextBytes} bytes` };
   if (!isQuoted(given)) return { value: given };
   const value = unquoted(given);
   if (value === undefined) return { fault: "The text has escapes that are not UTF-8. Write the text without quotes" };
@@ -284,7 +287,10 @@ const hexForms: Record<"TLSA" | "SSHFP", HexForm> = {
   },
 };
 
-/** Reads the value of a TLSA or SSHFP record. The hexadecimal text may have spaces, and comes in lower case. */
+/**
+ * Reads the value of a TLSA or SSHFP record. The hexadecimal text may have spaces. The result has it without spaces, in
+ * lower case.
+ */
 function readHexValue(type: "TLSA" | "SSHFP", value: string): Reading {
   const { numbers, data, bytes, example } = hexForms[type];
   const words = value.trim().split(/\s+/);

@@ -104,13 +104,15 @@ function streamOf(notifications: readonly object[], { body = "", ...answer }: Re
 const noTool = (name: unknown): string =>
   `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name must be a string"}; the tools are ${toolNames.join(" and ")}`;
 
-/** The `request_id` of a call, also if its other arguments are not valid; undefined if it has no valid one. */
+/**
+ * The `request_id` of a call, even if other arguments are not valid. Undefined if the call has no valid `request_id`.
+ */
 const requestIdIn = ({ arguments: args }: RpcRequest["params"]): string | undefined =>
   z.object({ request_id: ToolArguments.shape.request_id }).safeParse(args).data?.request_id;
 
 /**
- * Runs a program. The run is idempotent only if the client sent a `request_id`, because clients reuse small JSON-RPC
- * ids in each connection.
+ * Runs a program. The run is idempotent only if the client sent a `request_id`. The JSON-RPC id does not identify a
+ * program: clients count from a small number in each connection, so a new request can have the id of an old one.
  */
 async function run(
   tool: string,

@@ -11,13 +11,13 @@ import { resultLimitBytes } from "../../language/limits.ts";
  */
 const roomBytes = 65_536;
 /**
- * The room for the last value of a failed program, in bytes. This value is only the result of the last call that
- * completed.
+ * The room for the last value of a failed program, in bytes. It is small, because this value is not what the program
+ * asks for: it is only the result of the last call that completed.
  */
 const unfinishedBytes = 2_048;
 /**
- * The room for the results of a completed program's writes, in bytes. Such results may have ids that the last value
- * lacks.
+ * The room for the results of a completed program's writes, in bytes. The results are shown besides the last value,
+ * because they may have ids that the last value lacks.
  */
 const writesBytes = 8_192;
 

@@ -133,8 +133,8 @@ export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expec
  * address. Any other managed dedicated IP is not refunded, and its address becomes `resting`. Throws:
  * - 404 if the dedicated IP was deleted meanwhile;
  * - 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns domains;
- * - 409 `ip_not_ready` for a suspended host, because otherwise the customer could end the suspension by adding the host
- *   again.
+ * - 409 `ip_not_ready` for a suspended host, because otherwise the customer could delete the host, and add it again
+ *   without the suspension.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now } = context;

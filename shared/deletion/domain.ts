@@ -189,7 +189,7 @@ export async function advanceRelease(domain: StoredDomain, writer: Writer, servi
 function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: Writer): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
-    // If the transfer succeeds, the domain gets its name back.
+    // If the transfer succeeds, the domain gets its name back. So the domain is kept until the transfer is over.
     if (domain?.version !== version || isTransferring(domain)) return { value: false, writes: [], changes: [] };
     const { writes } = domainUpdate(domain, { deletes_at: null, status_reason: null });
     return { value: true, writes, changes: [], housekeeping: true };

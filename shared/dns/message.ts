@@ -72,6 +72,8 @@ function parsePacket(bytes: Buffer): DecodedPacket | undefined {
 
 function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
   return (section ?? []).flatMap((record) => {
+    // `dns-packet` reads the highest bit of the class as `flush`, the cache-flush bit of multicast DNS (RFC 6762). In a
+    // message of unicast DNS, a record with this bit has another class than IN.
     if (record.type === "OPT" || record.class !== "IN" || record.flush === true) return [];
     const name = wireName(record.name);
     return name === undefined ? [] : [{ ...record, name }];

@@ -77,7 +77,10 @@ type SearchResult = z.output<typeof SearchResult>;
 
 const resultLimit = 20;
 const defaultBudgetMs = 4_000;
-/** The best-known top-level domains. A search uses only these if the registrar does not say which ones it sells. */
+/**
+ * The best-known top-level domains. A search tries them first. If the registrar does not say which ones it sells, a
+ * search tries only these.
+ */
 const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
 /** The similar labels that a search suggests. */
 const similarLabels = [

@@ -3,7 +3,7 @@ import type { DnsAnswer, Resolver } from "../../dns/answer.ts";
 import { openBudget, type Budget } from "../../dns/budget.ts";
 import { type Term, isSpf, lookupTerms, mostLookups } from "./spf.ts";
 
-/** How many look-ups may find nothing (RFC 7208 §4.6.4). */
+/** The largest number of look-ups that find nothing, before receivers reject a record (RFC 7208 §4.6.4). */
 const mostVoids = 2;
 const timeoutMs = 8_000;
 const maxQueries = 100;

@@ -3,7 +3,10 @@ import { isIPv4, isIPv6 } from "node:net";
 import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
-/** How many terms may make a receiver query the DNS, in a record together with all records that it includes. */
+/**
+ * The largest number of terms for which a receiver queries the DNS. The terms of a record and of all records that it
+ * includes are counted together.
+ */
 export const mostLookups = 10;
 const longestRecord = 1_024;
 

@@ -9,6 +9,7 @@ type Conflict = {
   message: string;
 };
 
+/** A record beside the new one. If both are of one import, `id` is the negative number of its entry. */
 type Existing = ParsedRecord & { id: number };
 type Rule = (candidate: ParsedRecord, other: Existing) => string | undefined;
 
@@ -64,7 +65,8 @@ export function conflictOf(candidate: ParsedRecord, others: readonly Existing[])
   for (const kind of kinds) {
     for (const other of beside) {
       const reason = rules[kind](candidate, other);
-      if (reason !== undefined) return { kind, id: other.id, message: `${reason} (record ${other.id}).` };
+      const place = other.id < 0 ? `entry ${-other.id}` : `record ${other.id}`;
+      if (reason !== undefined) return { kind, id: other.id, message: `${reason} (${place}).` };
     }
   }
   return undefined;

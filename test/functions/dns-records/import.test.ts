@@ -80,6 +80,17 @@ sub IN A 192.0.2.1
   expect(done.created).toMatchObject(body.planned);
 });
 
+test("skips an entry that conflicts with an earlier entry, and names the earlier entry", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const zone_file = "shop IN CNAME a.example.net.\nwww IN A 192.0.2.1\nshop IN CNAME b.example.net.\n";
+  const { body } = await send(account, { domain, zone_file });
+  expect(body.created_count).toBe(2);
+  expect(body.skipped).toMatchObject([
+    { line: 3, reason: expect.stringMatching(/^A name can have only one CNAME record\..* \(entry 1\)/) },
+  ]);
+});
+
 test("changes nothing in a dry run, or when the same file is imported again", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);

@@ -1,5 +1,3 @@
-import * as z from "zod";
-
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { askedForMs, type AskContext } from "../../shared/billing/ask.ts";
 import { billingQueue, lastClosable } from "../../shared/billing/due.ts";
@@ -173,16 +171,17 @@ const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
   },
 });
 
-/** The table, but an account that is read by its key has no currency. */
+/** The table, but an account that is read by its key, in the batches of a closing, has no currency. */
 const withoutCurrencies = (table: Table): Table => ({
   ...table,
-  get: (key, schema) =>
-    key.SK === "ACCOUNT"
-      ? table.get(
-          key,
-          z.looseObject({ currency: z.unknown() }).transform(({ currency: _, ...item }) => schema.parse(item)),
-        )
-      : table.get(key, schema),
+  getMany: async (keys) => {
+    const items = await table.getMany(keys);
+    return items.map((item) => {
+      if (item?.SK !== "ACCOUNT") return item;
+      const { currency: _, ...rest } = item;
+      return rest;
+    });
+  },
 });
 
 /** Runs the worker over all shards, with the mistake that is planted (`closingMistake`). */

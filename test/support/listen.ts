@@ -28,11 +28,12 @@ export async function listen(server: Server): Promise<number> {
 
 /**
  * Finds free ports of 127.0.0.1 for servers that start later. The ports are below those of outgoing connections (from
- * 32768 on Linux). So no outgoing connection takes a port before its server starts.
+ * 32768 on Linux). So no outgoing connection takes a port before its server starts. `fetch` refuses port 10080, so the
+ * ports are above it.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
-  let last = randomInt(10_000, 30_000);
+  let last = randomInt(10_100, 30_000);
   for (let index = 0; index < count; index += 1) {
     last = await freePortAbove(last);
     ports.push(last);

@@ -10,6 +10,7 @@ import type { Route } from "../../../shared/http/route.ts";
 import { exampleOf } from "../../support/examples.ts";
 import { home, person, stocked } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const familyOf = ({ name }: Route): string => name.split(".")[0] ?? "";
@@ -70,7 +71,7 @@ const give = ({ id, owner }: Account, path: string, body: object) =>
 
 describe("a permission without an effect on its resource is refused", () => {
   test("a capability", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const domain = await home(account);
     const [mailbox] = await stocked(account, domain.name, [person("ada")]);
     const on = (capability_key: Capability, resource_type: string, resource_id: string) =>

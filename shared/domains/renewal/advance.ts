@@ -31,18 +31,19 @@ const renewing: RequestKind<Renewing> = {
   concludeDeparted: (domain, operation, work) => conclude(domain, { operation }, work),
 };
 
-/** How long a renewal runs before the domain's regular work goes on beside it, in milliseconds. */
+/** How long a renewal runs before the account also gets the notices that the registration ends, in milliseconds. */
 const patienceMs = dayMs;
 
 /**
  * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs for
- * longer than a day, also does the domain's regular work, so that the account learns when the registration ends.
+ * longer than a day, also sends the notices that the registration ends. No other regular work is done meanwhile, so that
+ * nobody else can take the name over while its price is held.
  */
 export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
   await advanceRequest(renewing, domain, work);
   if (work.now().getTime() - Date.parse(domain.renewal.started_at) < patienceMs) return;
   const current = await domainById(work.table, domain.account_id, domain.id);
-  if (isRenewing(current) && !(await endLost(current, work))) await advanceLife(current, work);
+  if (isRenewing(current) && !(await endLost(current, work))) await sendNotice(current, work);
 }
 
 /**
@@ -116,17 +117,16 @@ const outOfRedemption = ({ status }: StoredDomain): Partial<StoredDomain> =>
 /**
  * Does the regular work of a domain, in this order:
  * - checks the registration;
- * - renews the registration unless a renewal runs, or sends a notice that it ends;
+ * - renews the registration, or sends a notice that it ends;
  * - checks the proof of the name and the mail records;
  * - begins to rotate the DKIM key.
  */
 export async function advanceLife(domain: StoredDomain, work: DomainWork): Promise<void> {
   const checked = await checkRegistration(domain, work);
   if (!checked) return;
-  const begins = !isRenewing(checked) && isRenewalDue(checked, work.now());
-  const renewed = begins ? await renewAutomatically(checked, work) : checked;
+  const renewed = isRenewalDue(checked, work.now()) ? await renewAutomatically(checked, work) : checked;
   if (!renewed) return;
-  if (begins && isRenewing(renewed)) return advanceRequest(renewing, renewed, work);
+  if (isRenewing(renewed)) return advanceRequest(renewing, renewed, work);
   const noticed = await sendNotice(renewed, work);
   if (!noticed) return;
   await advanceChecks(noticed, work);

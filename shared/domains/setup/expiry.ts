@@ -1,5 +1,5 @@
-import { dayMs, later, minuteMs } from "../../core/time.ts";
-import { isRegistered, isRenewing, type StoredDomain } from "../domain.ts";
+import { dayMs, later } from "../../core/time.ts";
+import { isRegistered, type StoredDomain } from "../domain.ts";
 
 /** How many days before the end of a registration its account gets a notice. */
 const noticeDays = [30, 7, 1, 0];
@@ -46,17 +46,13 @@ function noticesOf({ registration }: Expiring): Notice[] {
   return [...before, ...late];
 }
 
-/** The longest wait for the next look at a running renewal, in milliseconds. */
-const renewalLookMs = 60 * minuteMs;
-
 /**
- * The time of the next check of a domain: `at`, or earlier if a date of its registration comes first, or if a renewal
- * runs. Null if `at` is null: then no check is planned.
+ * The time of the next check of a domain: `at`, or earlier if a date of its registration comes first. Null if `at` is
+ * null: then no check is planned.
  */
-export function dueBy(domain: StoredDomain, at: string | null, now: Date): string | null {
-  const look = isRenewing(domain) ? later(now, renewalLookMs) : undefined;
-  const [first] = [at, nextDate(domain, now), look].flatMap((time) => time ?? []).toSorted();
-  return at === null || first === undefined ? at : first;
+export function dueBy(domain: Expiring, at: string | null, now: Date): string | null {
+  const date = nextDate(domain, now);
+  return at !== null && date !== undefined && date < at ? date : at;
 }
 
 /** The `days` of the notice that is due. Undefined if no notice is due, or if the notice was sent before. */

@@ -7,7 +7,7 @@ import { spfEdits } from "../../dedicated-ips/spf.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { BrokenRecord, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
+import { BrokenRecord, domainKey, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
@@ -341,9 +341,12 @@ async function correctSpf({ account_id, id }: StoredDomain, mail: readonly Check
   const { table, commit, now } = systemWriter(work, account_id);
   const isCorrected = await commit(async () => {
     const domain = await domainById(table, account_id, id);
-    const edits = domain ? await spfEdits(table, domain) : [];
+    const edits = domain?.is_open === true ? await spfEdits(table, domain) : [];
+    if (!domain || edits.length === 0) return { value: false, writes: [], changes: [] };
     const { sole, changes } = await planRecords(table, account_id, edits, now());
-    return { value: edits.length > 0, writes: [], sole, changes };
+    // The settings must not change between the reading of the domain and of its record.
+    const unchanged: Write = { check: domainKey(account_id, id), if: { id, version: domain.version } };
+    return { value: true, writes: [unchanged], sole, changes };
   });
   if (isCorrected) await syncZone(account_id, id, work);
 }

@@ -138,17 +138,19 @@ export type RehearsedCall = Authorized & { refusal: Problem | InvalidInput | und
 
 /**
  * Decides whether a route may run for this caller and input, as `invoke` does, and rehearses the route if this is safe.
- * Writes and charges nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while
- * changes are stopped, and the problem of the route's condition (`requires`).
+ * Writes and charges nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, and 503 for a write
+ * while changes are stopped.
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
   const principal = await invocation.authenticate();
   const { input, table, ...authorized } = await decide(route, raw, principal, invocation);
   const { permissions, found } = authorized;
-  await requireCondition(route, input, table, invocation.now());
   const caller = { principal, claim: undefined, permissions, found, table };
-  const refusal = canRehearse(route) ? await rehearseRun(route, input, caller, invocation) : undefined;
+  const refusal = await refusalOf(async () => {
+    await requireCondition(route, input, table, invocation.now());
+    if (canRehearse(route)) await rehearseRun(route, input, caller, invocation);
+  });
   return { ...authorized, refusal, preview: await route.preview?.(input, { table, permissions }) };
 }
 
@@ -163,19 +165,21 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
 const canRehearse = ({ lambda, limit, problems }: Route): boolean =>
   lambda.uses.length === 0 && (limit === "default" || problems.includes("would_escalate"));
 
-/**
- * Runs a route up to its first write, and returns the refusal of the route; undefined if the route comes to a write, or
- * cannot say now (429, 503).
- */
+/** Runs a route up to its first write. At this write throws its failed condition, or else `RehearsalOver`. */
 async function rehearseRun(
   route: Route,
   input: ParsedInput,
   caller: Caller,
   invocation: InvocationContext,
-): Promise<RehearsedCall["refusal"]> {
+): Promise<void> {
   const context = contextOf(route, input, { ...caller, table: planOnly(caller.table) }, invocation);
+  await route.run({ ...input, found: caller.found?.thing }, { ...context, chargeClass: async () => undefined });
+}
+
+/** The refusal with which a rehearsal ends; undefined if it comes to a write, or cannot say now (429, 503). */
+async function refusalOf(rehearsal: () => Promise<void>): Promise<RehearsedCall["refusal"]> {
   try {
-    await route.run({ ...input, found: caller.found?.thing }, { ...context, chargeClass: async () => undefined });
+    await rehearsal();
   } catch (error) {
     const isPassing = error instanceof Problem && (error.status === 429 || error.status === 503);
     if (isRefusal(error) && !isPassing) return error;

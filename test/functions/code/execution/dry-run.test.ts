@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { routes } from "../../../../functions/routes.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
+import { fund } from "../../../support/billing.ts";
 import { callRest, programOf } from "../../../support/call.ts";
 import { codeContext, runFor } from "../../../support/code-context.ts";
 import { active } from "../../../support/domains.ts";
@@ -277,6 +278,19 @@ test("a dry run reports the error that the run of a write would report, such as 
     // The first write could remove the reason.
     expect(second).toMatchObject([{ allowed: null, error: { code: error?.code } }]);
   }
+});
+
+test("an earlier write can fulfil the condition of a later call, so `allowed` is null", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  await fund(account, 10_000);
+  const { name: domain } = await home(account);
+  await runFor(owner, `billing.plan.cancel(account_id="${id}", cancel_immediately=true)`);
+  const change = `billing.plan.change(account_id="${id}", plan_id="per_mailbox")`;
+  const add = `mailboxes.add(account_id="${id}", domain="${domain}", local_part="ann", first_name="A", last_name="B")`;
+  const required = { error: { code: "plan_required" } };
+  expect(plannedIn(await runFor(owner, add, dry))).toMatchObject([[{ allowed: false, ...required }]]);
+  expect(plannedIn(await runFor(owner, `${change}\n${add}`, dry))?.[1]).toMatchObject([{ allowed: null, ...required }]);
 });
 
 test("a dry run does not rehearse a function that uses another system or has a rate limit of its own", async () => {

@@ -53,6 +53,11 @@ const hasFailedRenewal = ({ auto_renew, renewal }: EventDomain): boolean => auto
 
 /** How a name that expires is renewed. */
 function howToRenew(event: NoticeEvent, domain: EventDomain): Block[] {
+  if (domain.renewal?.status === "running") {
+    return [
+      paragraph`A renewal has begun, but the registry has not confirmed it yet. Its price is held in the wallet. You need not do anything. If the renewal fails, we write to you.`,
+    ];
+  }
   if (!domain.auto_renew) {
     return [
       paragraph`Automatic renewal is off. Renew the name for a year with this call:`,

@@ -91,6 +91,11 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ["bücher.example expires in 7 days", expiring(7), "ends on 30 November 2026, 12:00 UTC"],
   ["bücher.example expires in 1 day", expiring(1, { auto_renew: true, renewal }), "The wallet lacks 4.00 USD."],
   ["bücher.example expires in 30 days", expiring(30, { auto_renew: true }), "Automatic renewal is on"],
+  [
+    "bücher.example expires in 7 days",
+    expiring(7, { auto_renew: true, renewal: { ...renewal, status: "running", reason: null } }),
+    "the registry has not confirmed it yet",
+  ],
   ["bücher.example has expired", expiring(0), "Its mail works until 23 December 2026, 12:00 UTC"],
   ["The mail of bücher.example stops in 7 days", expiring(-23), "ended on 31 October 2026"],
   ["bücher.example does not work any more", domainEvent("domain.expired"), "until 29 January 2027"],

@@ -54,7 +54,7 @@ const answerHeaders = {
 type AnswerHeader = keyof typeof answerHeaders;
 type Headers = NonNullable<ZodOpenApiResponseObject["headers"]>;
 
-/** The end of the name of a component for an optional header. */
+/** The suffix of the names of components for optional headers. */
 const sometimes = ".sometimes";
 
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });

@@ -65,7 +65,7 @@ async function replayAccount(
     if (first) {
       throw new Error(
         `${counts.published} events were published. ${failed.length} events of account ${accountId} were not. The first of ` +
-          `these is from ${first.timestamp}. Run the command again. It also publishes the events again that were published already, so consumers must accept repeated events.`,
+          `these is from ${first.timestamp}. Run the command again. It publishes all events again, also those that were published already, so consumers must accept repeated events.`,
       );
     }
   }

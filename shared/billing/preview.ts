@@ -50,7 +50,8 @@ export const Preview = CostPreview.optional().meta({
 export type CostsNow = { charged?: number; held?: number };
 
 /**
- * The costs of a call: the amounts that are charged and held at once, and the next invoices with the changes in `book`.
+ * The costs of a call: the amounts that the call charges and holds at once, and forecasts of the next invoices. `book`
+ * is the account's billing as it would be after the call.
  */
 export async function previewOf(
   table: Reader,

@@ -119,7 +119,8 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
 
 /**
  * Stores the findings of a check that did not pass, and schedules the next check. The waits grow from a minute to a
- * day. The next check is not later than `deadline`, the time at which the status of the dedicated IP ends.
+ * day. The next check is at `deadline` at the latest: a dedicated IP that has not passed then is deleted, or must be
+ * authorized again.
  */
 function scheduleRetry(
   ip: StoredIp,

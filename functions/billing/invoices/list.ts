@@ -13,7 +13,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/invoices" },
   summary: "List invoices",
   synonyms: ["bill", "unpaid", "owe", "due", "receipt", "accounting", "tax", "show"],
-  description: "The invoices of the account, newest first unless you turn the order around.",
+  description: "The invoices of the account, newest first by default. `order` reverses the order.",
   capability: "billing.view",
   access: "read",
   // This read can write: an invoice that has no key for its download address gets a key.

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Change the plan",
   synonyms: ["upgrade", "downgrade", "switch", "package", "subscription", "tariff", "cheaper", "resume"],
   description:
-    "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume after a cancellation, change to a plan. The plan then begins today, or tomorrow if you cancelled immediately today. While an invoice is open, the answer is a 409 (`payment_due`). Try the change with `dry_run` first: `preview` in the answer then has the cost of this month and of the next month.",
+    "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume after a cancellation, change to a plan. The plan then begins today. If you cancelled today with `cancel_immediately`, it begins tomorrow. While an invoice is open, the answer is a 409 (`payment_due`). Try the change with `dry_run` first: `preview` in the answer then has the cost of this month and of the next month.",
   capability: "billing.manage",
   access: "write",
   usesPermissions: true,

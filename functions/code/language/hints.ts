@@ -175,7 +175,9 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
   );
 }
 
-/** Whether a word has a meaning or a hint in this language. No prose begins with such a word. */
+/**
+ * Whether a word has a meaning or a hint in this language. A text that begins with such a word does not count as prose.
+ */
 const hasMeaning = (word: string): boolean =>
   /^(?:and|or|not|in|for|if|else|as)$/.test(word) || table.has(word) || statements.has(word);
 

@@ -44,7 +44,7 @@ export const budgetMs = 20_000;
  */
 export const outsideBudgetMs = 10_000;
 
-/** The most calls of one program that run at the same time. Further reads wait. */
+/** The most reads of one program that run at the same time. Further reads wait. */
 export const readsAtOnce = 20;
 
 /**

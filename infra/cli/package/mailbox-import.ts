@@ -64,7 +64,7 @@ const localPartPattern = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
 function localPartFault(local: string): string | undefined {
   if (local.length > longest.localPart) return `The part before the @ has more than ${longest.localPart} characters.`;
   if (localPartPattern.test(local)) return undefined;
-  return "The part before the @ has only letters a to z, digits, dots, hyphens and underscores. It begins and ends with a letter or a digit, and has no two dots in a row.";
+  return "The part before the @ can have only letters a to z, digits, dots, hyphens and underscores. It must begin and end with a letter or a digit, and cannot have two dots in a row.";
 }
 
 const invalidEmail = { code: "invalid_email", message: "The e-mail address is not valid." };

@@ -169,8 +169,8 @@ async function seedMember(
 
 /**
  * Reads the random bytes from which service account tokens are made. The tokens survive a restart, because the file
- * keeps these bytes. Appends random bytes if the file has fewer than `length`. Replaces all bytes of a file that ends
- * within the bytes of a token.
+ * keeps these bytes. Appends random bytes if the file has fewer than `length`. If the length of the file is not a
+ * multiple of `seedBytes`, the file is damaged, and all its bytes are replaced.
  */
 async function readSeed(file: string, length: number): Promise<Buffer> {
   const stored = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);

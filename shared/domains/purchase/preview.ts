@@ -9,11 +9,12 @@ import { boughtAs, orderAnswer, result, type OrderAnswer } from "./results.ts";
 
 /**
  * The answer that `placeOrder` would give now, with its costs. Buys nothing, and opens no checkout. If the wallet does
- * not cover all names, the names are `payment_required`, without an address to pay. Throws as `priceOrder` does.
+ * not cover all names, the names are `payment_required`, without a payment URL. `toAnswer` gives the answer the form of
+ * the route. Throws as `priceOrder` does.
  */
 export async function previewOrder<Answer>(
   order: Order,
-  read: (answer: OrderAnswer & { preview: CostPreview }) => Answer,
+  toAnswer: (answer: OrderAnswer & { preview: CostPreview }) => Answer,
   context: Context,
 ): Promise<Answer> {
   const { kind, accountId, names } = order;
@@ -39,7 +40,7 @@ export async function previewOrder<Answer>(
   );
   const about = { bought: boughtAs[kind.type], wanted: [...earlier, ...wanted], batchId: null, paymentUrl: null, rule };
   const preview = await previewCosts(accountId, { held }, context);
-  const value = read({ ...orderAnswer(names, results, about), preview });
+  const value = toAnswer({ ...orderAnswer(names, results, about), preview });
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 

@@ -103,7 +103,8 @@ export const suppressionKind = defineKind({
 export type Addition = Omit<Suppression, "id" | "created_at">;
 
 /**
- * The most writes of `planSuppressions` for an address. The head of the list is one more, for all addresses together.
+ * The most writes that `planSuppressions` plans for each address. One more write changes the head of the list, however
+ * many addresses there are.
  */
 export const writesPerSuppression = 2;
 

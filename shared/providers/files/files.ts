@@ -39,8 +39,8 @@ const encoded = (text: string): string =>
 
 /**
  * A Content-Disposition (RFC 6266), in printable ASCII, with which a browser saves the file under this name. Slashes,
- * backslashes and control characters become `_`. In the name for old browsers, all characters outside ASCII, quotation
- * marks and percent signs become `_` too.
+ * backslashes and control characters become `_`. In the name for old browsers, quotation marks, percent signs and all
+ * characters outside ASCII become `_` too.
  */
 export function attachment(filename: string): string {
   const name = filename.toWellFormed().replaceAll(/[\p{Cc}/\\]/gu, "_");

@@ -147,7 +147,7 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
   const { input, table, ...authorized } = await decide(route, raw, principal, invocation);
   const { permissions, found } = authorized;
   const caller = { principal, claim: undefined, permissions, found, table };
-  const refusal = await refusalOf(async () => {
+  const refusal = await rehearsedRefusal(async () => {
     await requireCondition(route, input, table, invocation.now());
     if (canRehearse(route)) await rehearseRun(route, input, caller, invocation);
   });
@@ -177,7 +177,7 @@ async function rehearseRun(
 }
 
 /** The refusal with which a rehearsal ends; undefined if it comes to a write, or cannot say now (429, 503). */
-async function refusalOf(rehearsal: () => Promise<void>): Promise<RehearsedCall["refusal"]> {
+async function rehearsedRefusal(rehearsal: () => Promise<void>): Promise<RehearsedCall["refusal"]> {
   try {
     await rehearsal();
   } catch (error) {

@@ -66,7 +66,7 @@ export const featureTable: readonly FeatureRow[] = [
     needs: '`vat` with `register: "vies"`',
     isOn: ({ vat }) => vat?.register === "vies",
     without:
-      "only the form and the check digit of a VAT id are checked. Every such VAT id of another country of the EU gets reverse charge. Without `vat`, no VAT is charged",
+      "only the form and the check digit of a VAT id are checked. A VAT id of another EU country that passes this check gets reverse charge, even if nobody has registered it. Without `vat`, no VAT is charged",
   },
   {
     name: "edge",

@@ -51,7 +51,7 @@ export async function planBatch(
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // The entries and the count were read at different times, and may disagree. In that case the transaction fails.
+    // If the count is older than the entries, the sum can be negative. The transaction of such a plan fails.
     domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,

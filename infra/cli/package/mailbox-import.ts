@@ -57,10 +57,10 @@ function parseFile(file: string): { columns: string[]; records: Parsed[] } {
 /** The greatest lengths of the cells that the API takes, in UTF-16 code units. */
 const longest = { localPart: 64, name: 100 };
 
-/** Matches the local parts that the API takes, without their greatest length. */
+/** Matches the local parts that the API takes, but does not check their length. */
 const localPartPattern = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
 
-/** Explains why the API does not take a local part, in lower case. Undefined if the API takes it. */
+/** Explains why the API does not take a local part. The local part is in lower case. Undefined if the API takes it. */
 function localPartFault(local: string): string | undefined {
   if (local.length > longest.localPart) return `The part before the @ has more than ${longest.localPart} characters.`;
   if (localPartPattern.test(local)) return undefined;

@@ -19,8 +19,8 @@ export const isRefusal = (status: number): boolean => status === 400 || status =
 /** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
   /**
-   * With `none`, the domain is here, but nobody has the address. With `unknown`, the text is no address, or the domain
-   * is not here.
+   * With `none`, the domain is here, and no mailbox or rule has the address. With `unknown`, the text is no address, or
+   * the domain is not here.
    */
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   /** With `none`: false if the MX of the domain is elsewhere. */

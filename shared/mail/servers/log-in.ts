@@ -107,8 +107,8 @@ function hashFor(
     const used = { accountId, mailboxId: mailbox.id, id, appPasswords };
     return { hash, isByMaster: false, noteUse: () => noteAppPasswordUse(used, work) };
   }
-  // Several master passwords can be the same text, and some of them can be inactive or expired. So the search is for
-  // one that is valid.
+  // Several master passwords can be the same text, and some of them can be inactive or expired. So the search
+  // also compares whether a master password is valid.
   const master = masters.find((one) => one.tag === tag && one.active && !isOver(one.expires_at));
   if (!master) return undefined;
   const { hash, credential_id } = master;

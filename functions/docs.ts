@@ -42,7 +42,7 @@ async function tokenSource(): Promise<string> {
 }
 
 async function pageHeaders(path: string): Promise<{ "cache-control": string; "content-security-policy": string }> {
-  // A link to one of these pages contains a secret token. The pages are never cached, so that no cache keeps such a
+  // A link to one of these three pages contains a secret token. The pages are not cached, so that no cache keeps the
   // link.
   if (path === verifyPath || path === checkoutPath)
     return { "cache-control": "no-store", "content-security-policy": pagePolicy() };

@@ -31,7 +31,8 @@ function allowedMethods(path: string): string[] {
  */
 const patternOf = (template: string): RegExp => {
   const literal = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
-  return new RegExp(`^${literal.replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
+  const pattern = literal.replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+");
+  return new RegExp(`^${pattern}$`);
 };
 
 /**

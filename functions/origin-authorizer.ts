@@ -14,15 +14,15 @@ const OriginSecret = z.record(z.string(), z.string().min(32));
 
 const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
-let secret: (() => Promise<string[]>) | undefined;
+let readValues: (() => Promise<string[]>) | undefined;
 
 const acceptedValues = (): Promise<string[]> => {
-  secret ??= namedSecret(
+  readValues ??= namedSecret(
     Environment.parse(process.env).ORIGIN_SECRET_NAME,
     (text) => Object.values(OriginSecret.parse(JSON.parse(text))),
     "JSON of named values of 32 characters or more",
   );
-  return secret();
+  return readValues();
 };
 
 /**

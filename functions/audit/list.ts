@@ -27,7 +27,7 @@ export const route = defineRoute({
   summary: "List the changes in the account",
   synonyms: ["who", "log", "history", "activity", "deleted", "changed", "did", "when"],
   description:
-    "The audit log of the account, newest first unless you turn the order around: who changed what, when and from where. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries. With `Accept: text/csv` the answer is a CSV file of all matching entries, and not only of one page. If more than 1,000 entries match, or if the file would be larger than an answer can be, the answer is a 422. A cell that a spreadsheet would read as a formula begins with an apostrophe.",
+    "The audit log of the account: who changed what, when and from where. The newest entry comes first, unless you turn the order around. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries. With `Accept: text/csv` the answer is a CSV file of all matching entries, and not only of one page. If more than 1,000 entries match, or if the file would be larger than an answer can be, the answer is a 422. A cell that a spreadsheet would read as a formula begins with an apostrophe.",
   capability: "auth.manage",
   access: "read",
   limit: "search",

@@ -10,12 +10,12 @@ export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
       description:
-        "Your id for this request. Use a new id for each request. If you send the same program again with the same id and session within an hour, you get the stored envelope: the calls that read are not made again either.",
+        "Your id for this request. Use a new id for each request. If you send a completed program again with the same id and session within an hour, you get the stored envelope, and no call is made again.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
       description:
-        "The session's id. Programs with the same id share their variables, up to 256 KiB. The session ends an hour after a program last read or stored one of its variables. Dry runs do not renew it. A principal has at most 100 sessions: one more ends the session that was used least recently.",
+        "The session's id. Programs with the same id share their variables, up to 256 KiB. The session ends an hour after a program last read or stored one of its variables. Dry runs do not renew it. A principal has at most 100 sessions. A further session ends the least recently used session.",
       example: "session-1",
     }),
     code: z
@@ -95,7 +95,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if the answer depends on an earlier write of the program, or if the arguments are too large to check.",
+      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if this depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({
@@ -121,7 +121,7 @@ const DryCall = z.object({
     .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
   held: z.boolean().nullable().meta({
     description:
-      "Whether the caller holds the capability. Null if the account or the resource is known only during the run.",
+      "Whether the caller holds the capability. Null if the account is known only during the run, or if the caller holds the capability for only some resources.",
   }),
   count: z
     .int()

@@ -30,6 +30,7 @@ async function answer(request: Request, context: InvocationContext): Promise<Res
   const { id: principalId } = await context.authenticate();
   const refused = await context.charge({ principalId, class: "default", cost: 1 }).then(() => undefined, rateLimited);
   if (refused && !isMcp(request)) throw refused;
+  // Programs and tool calls have no entity tag, so a request with `If-Match` is refused.
   requireHonoured(undefined, request);
   return isMcp(request) ? mcp(request, context, refused) : a2a(request, context);
 }

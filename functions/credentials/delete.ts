@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Delete a master password",
   synonyms: ["remove", "SMTP", "login", "revoke"],
   description:
-    "Deletes the master password and the grants on it. Logins with it fail from then on. Open sessions end: those of all mailboxes of the domain, or, for a password of a workspace or the account, those of all mailboxes of the account.",
+    "Deletes the master password and the grants on it. Logins with it fail from then on. Open sessions end: for a password of a domain, the sessions of all mailboxes of the domain, and for every other password, the sessions of all mailboxes of the account.",
   capability: "credential.manage",
   subject: credentialInPath,
   access: "write",

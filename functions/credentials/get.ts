@@ -15,7 +15,7 @@ export const route = defineRoute({
   summary: "Read a master password",
   synonyms: ["SMTP", "login", "show", "details"],
   description:
-    "Reads a master password's name and scope. The password itself is never shown, because only its hash is stored.",
+    "Reads a master password's name, scope and validity. The password itself is not shown, because only its hash is stored.",
   capability: "credential.view",
   subject: credentialInPath,
   access: "read",

@@ -13,7 +13,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/credentials" },
   summary: "List master passwords",
   synonyms: ["SMTP", "logins", "show", "apps", "devices"],
-  description: "Lists the master passwords that you may see, oldest first. The passwords themselves are never shown.",
+  description: "Lists the master passwords that you may see, oldest first. The passwords themselves are not shown.",
   capability: "credential.view",
   scope: "visible",
   access: "read",

@@ -18,7 +18,7 @@ export const route = defineRoute({
   summary: "Register your own host",
   synonyms: ["own", "server", "mail server", "bring", "address", "sending", "SMTP", "relay"],
   description:
-    "The addresses belong to the account once the host is authorized with `dedicated_ips.authorize`. Other accounts can register the same addresses, but cannot authorize these addresses while your host is `active` and publishes its setup records. Once the host is `active`, outgoing mail of its assigned domains is sent through the host, over port 587 of its first address. The host must have a TLS certificate for its name, and must relay mail for the `relay_login` of `dedicated_ips.authorize`. An account has 100 dedicated IPs at most.",
+    "Registers a mail server of your own as a dedicated IP. Its addresses belong to the account once the host is authorized with `dedicated_ips.authorize`. Other accounts can register the same addresses. While your host is `active` and publishes its setup records, they cannot authorize these addresses. Once the host is `active`, outgoing mail of its assigned domains is sent through the host, over port 587 of its first address. The host must have a TLS certificate for its name, and must relay mail for the `relay_login` of `dedicated_ips.authorize`. An account has 100 dedicated IPs at most.",
   capability: "ip.manage",
   access: "write",
   requires: planRequired,

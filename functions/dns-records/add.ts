@@ -40,7 +40,7 @@ export const route = defineRoute({
     "SVCB",
   ],
   description:
-    "Adds a record to a domain whose DNS our nameservers serve. For an external domain the call fails with `dns_external`. The settings of the domain manage its MX, SPF, DKIM and DMARC records. A new record that would stand in the place of such a record fails with `system_managed`. To change SPF or DMARC, set `spf_includes`, `dmarc_policy` or `dmarc_report_email` with `domains.update`. While a domain redirects, the settings also manage the A, AAAA, CNAME and HTTPS records of the domain itself, and every record of its `www`. A domain has 1,000 records at most. With the `zone_status` `in_sync`, the nameservers have the record. With `pending`, the record is on its way, or waits until the domain is delegated.",
+    "Adds a record to a domain whose DNS our nameservers serve. For an external domain the call fails with `dns_external`. The settings of the domain manage its MX, SPF, DKIM and DMARC records. A new record that would take the place of one of these records fails with `system_managed`. To change SPF or DMARC, set `spf_includes`, `dmarc_policy` or `dmarc_report_email` with `domains.update`. While a domain redirects, the settings also manage the A, AAAA, CNAME and HTTPS records of the domain itself, and all records of its `www` name. A domain has 1,000 records at most. With the `zone_status` `in_sync`, the nameservers have the record. With `pending`, the record is on its way, or waits until the domain is delegated.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List DNS records",
   synonyms: ["show", "find", "zone", "entries", "A", "AAAA", "CNAME", "MX", "TXT", "TLSA", "HTTPS"],
   description:
-    "The DNS records of the domains that you may see, oldest first. If you see only a part of the account, they are grouped by domain. Without a `domain`, the filters look at 20,000 records at most. If there are more, give a `domain`. If you see only a part of the account, and this part has more than 200 domains, also give a `domain`.",
+    "The DNS records of the domains that you may see, oldest first. If you see only a part of the account, the records are grouped by domain. Without a `domain`, a filter looks at 20,000 records at most: if the account has more, give a `domain`. If you see only a part of the account, and this part has more than 200 domains, you must always give a `domain`.",
   capability: "dns.view",
   scope: "visible",
   access: "read",

@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Delete or release a domain",
   synonyms: ["remove", "cancel", "give up", "get rid of", "drop", "purge", "for good"],
   description:
-    "Deletes an empty domain. Its mail and its zone stop at once. A domain whose name was purchased here, or was ever verified, is `releasing` for 5 days: until `deletes_at` it keeps its records, rules and passwords, and `domains.restore` gets it back. Then it is gone, and a purchased name is given up: others can register it. Nothing is refunded. Any other domain is deleted at once. If the domain is already `releasing`, another deletion changes nothing. With `purge=true` a domain is deleted at once and for good, even while it is `releasing`. If the domain has many deleted mailboxes, it stays `releasing` for some minutes, until all of them are purged.",
+    "Deletes an empty domain. Its mail and its zone stop at once. A domain whose name was purchased here, or was ever verified, is `releasing` for 5 days: until `deletes_at` it keeps its records, rules and passwords, and `domains.restore` gets it back. After `deletes_at` the domain is gone, and a purchased name is given up: others can register it. Nothing is refunded. A domain that was neither purchased here nor ever verified is deleted at once. If the domain is already `releasing`, another deletion changes nothing. With `purge=true` a domain is deleted at once and for good, even while it is `releasing`. If the domain has many deleted mailboxes, it stays `releasing` for some minutes, until all of them are purged.",
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",

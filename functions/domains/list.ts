@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List domains",
   synonyms: ["my", "names", "web addresses", "websites", "expire", "show", "which"],
   description:
-    "The domains of the account that you may see, oldest first unless you sort them. If you see only a part of the account, they are grouped by workspace. The domains of one workspace are in the order in which they came into the workspace. A filter or a sort looks at 20,000 domains at most. A sort of a whole account by `created_at` has no such limit.",
+    "The domains of the account that you may see, oldest first unless you sort them. If you see only a part of the account, the domains are grouped by workspace. The domains of one workspace are in the order in which they came into the workspace. A filter or a sort looks at 20,000 domains at most. A sort of a whole account by `created_at` has no such limit.",
   capability: "domain.view",
   scope: "visible",
   access: "read",

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Renew a domain",
   synonyms: ["extend", "prolong", "expire", "keep", "years", "restore", "redemption"],
   description:
-    "Adds years to the registration of a domain that was purchased here, paid from the wallet, at any time until `redemption_ends_at`. The price is held, captured when the registry has renewed the name, and voided if the registry refuses. Send an `Idempotency-Key`: without one, a repeated call can renew the name twice. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
+    "Adds years to the registration of a domain that was purchased here. You can renew the domain at any time until `redemption_ends_at`. The price is held in the wallet, captured when the registry has renewed the name, and voided if the registry refuses. Send an `Idempotency-Key`: without one, a repeated call can renew the name twice. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
   capability: "domain.purchase",
   subject: domainInPath,
   access: "write",

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Verify a name by its delegation or its TXT record",
   synonyms: ["check", "nameservers", "switched", "connected", "pointed", "active", "pending", "prove", "own"],
   description:
-    "Hosted: if the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records. External: the domain becomes `active` if its TXT record is in the public DNS, and mail can be sent from the domain once its SPF and DKIM records are right too.",
+    "A hosted domain becomes `active` and gets its system records if the parent zone delegates it to its `nameservers`, and to no others. An external domain becomes `active` if its TXT record is in the public DNS. Mail can be sent from an external domain once its SPF and DKIM records are right too.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",

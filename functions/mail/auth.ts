@@ -31,14 +31,14 @@ function decodeHeader(text: string): string {
 }
 
 /**
- * The number of attempts after which a connection is closed. The number is limited, because nginx keeps memory for each
- * attempt until the connection is closed.
+ * The number of attempts after which nginx closes a connection. nginx keeps memory for each attempt until it closes the
+ * connection, so more attempts would take more memory.
  */
 const mostAttempts = 10;
 
 /**
  * The header that makes nginx delay a refusal, to slow down guessing. The delay doubles with each attempt on a
- * connection, up to 16 times the first delay, and to 30 seconds at most. Without the header, nginx closes the
+ * connection, until it is 16 times the first delay or 30 seconds. Without the header, nginx closes the
  * connection after the refusal.
  */
 function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
@@ -129,6 +129,7 @@ async function answerLogin(request: MailRequest, work: MailWork) {
   const keys = [sourceKey(source), holderKey(addressOf(user).domain)];
   const table = readAhead(batchReads(work.table, new SeenItems()), { keys });
   const last = await lastLoginFrom(table, source, work.now());
+  // The limit for the address counts only attempts from networks without a recent login to this address.
   if (!last) await chargeAddress(source, work);
   const loggedIn = await logIn({ user, password, protocol }, { ...work, table });
   if (!loggedIn) return { response: refusedLogin(request), fields: { outcome: "refused", protocol } };

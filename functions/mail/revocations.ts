@@ -12,7 +12,7 @@ function limitOf(text = String(usualItems)): number {
   throw invalidAt(["query", "limit"], `Write a number from 1 to ${mostItems}`);
 }
 
-/** The cursor in a query. Throws 422 for any other text. */
+/** The cursor in a query. Throws 422 for a text that is not a cursor. */
 function cursorOf(text: string | undefined): string | undefined {
   if (text === undefined || isCursor(text)) return text;
   const msg = "Write the `next` of an earlier answer, or leave out `since` to begin now";

@@ -16,7 +16,7 @@ export const route = defineRoute({
   summary: "Delete mailboxes in bulk",
   synonyms: ["remove", "many", "several", "multiple", "at once", "mass", "email addresses", "inboxes", "users"],
   description:
-    "Deletes up to 100 mailboxes, as `mailboxes.delete` does; each can be restored for 7 days. A mailbox that cannot be deleted is in `failed` with its reason, and the other mailboxes are deleted. After 18 seconds the request starts no more deletions. The remaining mailboxes are in `failed` with the code `not_attempted`. Send them again in a new request. If you get no answer, or a 503, some or all of the mailboxes may be deleted. If your request had an `Idempotency-Key`, repeat it with the same key. The repeat deletes the rest and answers for all mailboxes. Without a key, a mailbox that the first request deleted fails with `not_found`.",
+    "Deletes up to 100 mailboxes, as `mailboxes.delete` does. Each of them can be restored for 7 days. A mailbox that cannot be deleted is in `failed` with its reason, and the other mailboxes are deleted. After 18 seconds the request starts no more deletions. The remaining mailboxes are in `failed` with the code `not_attempted`. Send them again in a new request. If you get no answer, or a 503, some or all of the mailboxes may be deleted. If your request had an `Idempotency-Key`, repeat it with the same key. The repeat deletes the rest and answers for all mailboxes. Without a key, a mailbox that the first request deleted fails with `not_found`.",
   capability: "mailbox.delete",
   scope: "visible",
   access: "write",

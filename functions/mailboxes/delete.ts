@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete a mailbox",
   synonyms: ["remove", "close", "left", "leaver", "email address", "inbox", "user", "employee", "account"],
   description:
-    "Deletes the mailbox. Its addresses are free at once, nobody can log in to it, and its open sessions end. Mail to its addresses goes to a forwarding rule for the address, or to the catch-all of the domain. Without these, the mail is refused, except mail to `postmaster` and `abuse`, which goes to the first mailbox of the domain, if there is one. For 7 days `mailboxes.restore` brings the mailbox back. Then it is purged with its mail and the grants on it. If its domain is removed earlier, the mailbox is purged with the domain.",
+    "Deletes the mailbox. Its addresses are free at once, nobody can log in to it, and its open sessions end. Mail to its addresses goes to a forwarding rule for the address, or to the catch-all of the domain. If there is neither, mail to `postmaster` and `abuse` goes to the first mailbox of the domain, if there is one. All other mail is refused. For 7 days `mailboxes.restore` brings the mailbox back. After 7 days, the mailbox is purged with its mail and the grants on it. If its domain is removed earlier, the mailbox is purged with the domain.",
   capability: "mailbox.delete",
   subject: mailboxInPath,
   access: "write",

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Restore a deleted mailbox",
   synonyms: ["undelete", "undo", "recover", "bring back", "get back", "deleted", "lost", "inbox", "email address"],
   description:
-    "Undoes a deletion of the last 7 days. The mailbox gets back its id, names, mail, password, app passwords and status, and each alias that is still free. Its forwarding rules work again. Its grants also work again, except the grants that were revoked meanwhile. Give the id, or the mailbox's own address if only one deletion matches it. If a mailbox has this address now, the call fails with `address_taken`.",
+    "Undoes a deletion of the last 7 days. The mailbox gets back its id, names, mail, password, app passwords and status, and each alias that is still free. Its forwarding rules work again. Its grants also work again, except the grants that were revoked meanwhile. Give the mailbox's id, or its own address if only one of the deleted mailboxes had it. If another mailbox has this address now, the call fails with `address_taken`.",
   capability: "mailbox.delete",
   subject: deletedInPath,
   access: "write",

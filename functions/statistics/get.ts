@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Read the delivery statistics of sent mail",
   synonyms: ["delivered", "bounces", "complaints", "bounce rate", "deliverability", "volume", "sent", "report"],
   description:
-    "Returns the mail of one domain or one dedicated IP by day: sent, delivered, deferred, bounced and reported as spam. To see a dedicated IP you need to see the whole account or a domain that sends from it.",
+    "Returns the mail of one domain or one dedicated IP by day: sent, delivered, deferred, bounced and reported as spam. For the mail of a dedicated IP, you must be able to see the whole account or a domain that sends from this IP.",
   capability: "domain.view",
   scope: "visible",
   access: "read",

@@ -9,6 +9,7 @@ export const route = defineRoute({
   synonyms: ["notification", "callback", "show", "details"],
   capability: "webhook.manage",
   access: "read",
+  // The URL of a webhook can contain a credential.
   codeMode: { storesAnswer: false },
   params: WebhookParams,
   output: Webhook,

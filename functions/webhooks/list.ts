@@ -15,6 +15,7 @@ export const route = defineRoute({
   description: "The webhooks of the account, oldest first.",
   capability: "webhook.manage",
   access: "read",
+  // The URL of a webhook can contain a credential.
   codeMode: { storesAnswer: false },
   params: AccountParams,
   query: z.strictObject(pageQuery),

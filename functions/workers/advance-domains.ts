@@ -34,8 +34,8 @@ import {
 
 /**
  * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is due at another
- * time, or has a status without tasks. A task that fails stays due and is retried. The task of a deleted workspace
- * deletes the rest of the workspace.
+ * time, or has a status without tasks. A task that fails stays due and is retried. The same queue has tasks of deleted
+ * workspaces. Such a task deletes the rest of the workspace.
  */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const workspaceId = workspaceOfTask(id);

@@ -37,8 +37,8 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
 }
 
 /**
- * Checks the ledgers of this hour's accounts, of `most` accounts at most. After `budgetMs` milliseconds, no further
- * check begins. Each account whose ledger has problems or could not be read is logged as an error.
+ * Checks the ledgers of this hour's accounts (`turnAt`), at most `most` of them. After `budgetMs` milliseconds, no
+ * further check begins. Each account whose ledger has problems or could not be read is logged as an error.
  */
 export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;

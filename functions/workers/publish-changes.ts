@@ -28,17 +28,18 @@ export function publishChanges(open: () => Services): StreamHandler {
     if (unreadable !== undefined && unreadable === Records[0] && Records.length > 1) {
       throw new Error("The first change of the batch cannot be read.");
     }
-    const failed = await publishInOrder(
+    const failedIndexes = await publishInOrder(
       publish,
       read.map(({ event }) => event),
     );
     const oldest = read[0]?.event.timestamp;
     log.info("changes", {
       count: read.length,
-      failures: failed.length + (unreadable ? 1 : 0),
+      failures: failedIndexes.length + (unreadable ? 1 : 0),
       ...(oldest === undefined ? {} : { lag_ms: Date.now() - Date.parse(oldest) }),
     });
-    const retried = failed[0] === undefined ? unreadable : read[failed[0]]?.record;
+    const [firstFailed] = failedIndexes;
+    const retried = firstFailed === undefined ? unreadable : read[firstFailed]?.record;
     return { batchItemFailures: retried ? [{ itemIdentifier: retried.dynamodb?.SequenceNumber ?? "" }] : [] };
   };
 }
@@ -78,12 +79,14 @@ function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefin
 const errorName = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
 
 /** The string and number attributes of an image. The row of a change has only such attributes. */
-const scalarsOf = (image: Record<string, AttributeValue>): Record<string, string | number> =>
-  Object.fromEntries(
-    Object.entries(image).flatMap(([name, { S, N }]): [string, string | number][] =>
-      S !== undefined ? [[name, S]] : N !== undefined ? [[name, Number(N)]] : [],
-    ),
-  );
+function scalarsOf(image: Record<string, AttributeValue>): Record<string, string | number> {
+  const scalars: [string, string | number][] = [];
+  for (const [name, { S, N }] of Object.entries(image)) {
+    if (S !== undefined) scalars.push([name, S]);
+    else if (N !== undefined) scalars.push([name, Number(N)]);
+  }
+  return Object.fromEntries(scalars);
+}
 
 const Environment = z.object({
   EVENT_BUS: z.string().min(1),

@@ -15,8 +15,8 @@ const ownFiles = ["package.json", "package-lock.json", "node_modules/.package-lo
 const isOwn = (path: string): boolean => ownFolders.some((folder) => path.startsWith(`${folder}/`));
 
 /**
- * Adds the path and the content of a file to a hash. For a missing file, adds the word `missing` instead of the
- * content.
+ * Adds the path, the length and the content of a file to a hash. For a missing file, adds only the path and the word
+ * `missing`.
  */
 async function addFile(hash: Hash, root: string, path: string): Promise<void> {
   const content = await readFile(join(root, path)).catch(() => undefined);
@@ -91,8 +91,8 @@ export async function bundleOnce(
   const metafile = await bundle();
   const inputs = Object.keys(metafile.inputs).filter((path) => !isOwn(path));
   const inputsNow = { project, packages: await hashOfPackages(root, inputs), inputs };
-  // If a file changed during bundling, the bundles may contain different versions of the file. Such bundles are not
-  // cached.
+  // If a file changed during bundling, the bundles may contain different versions of the file. In this case, the
+  // bundles are not cached.
   if ((await hashOfProject(root, options)) === project) await storeInCache(cache, outdir, inputsNow);
   return metafile;
 }

@@ -32,7 +32,7 @@ const lambdaCredentials = join(root, "infra/build/lambda-credentials.ts");
  * The Lambdas that find files beside their code by `import.meta.url`. Only the bundles of these Lambdas get the value
  * of `import.meta.url`, which takes 2 kB. esbuild warns when another Lambda needs the value.
  */
-const usesImportMetaUrl = new Set(["billing.invoices.download"]);
+const usersOfImportMetaUrl = new Set(["billing.invoices.download"]);
 
 const withImportMetaUrl: BuildOptions = {
   inject: [join(root, "infra/build/import-meta-url.ts")],
@@ -77,8 +77,8 @@ const interpretZod: Plugin = {
 
 /**
  * Matches a constant at the top level of a formatted file, if its value is an object, a list or the result of a call.
- * The first group is the declaration up to `=`. The second group is the value, which ends at the first `;` at the end
- * of a line, unless the next line is indented or begins with a closing bracket.
+ * The first group is the declaration up to `=`. The second group is the value, up to the first `;` that ends a line. A
+ * `;` does not count if the next line is indented or begins with a closing bracket.
  */
 const constantPattern =
   /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
@@ -107,6 +107,7 @@ const leavePackagesOut: Plugin = {
   name: "unused-packages",
   setup: (bundling) => {
     bundling.onResolve({ filter: /^(?:tldts|ipaddr\.js)$/ }, async ({ path, pluginData, ...from }) => {
+      // `bundling.resolve` calls this function again. The second call leaves the package to esbuild.
       if (pluginData === bundling) return undefined;
       const found = await bundling.resolve(path, { ...from, pluginData: bundling });
       return { ...found, sideEffects: false };
@@ -161,7 +162,7 @@ async function bundleCode(
     ...(format === "esm" ? withRequire : {}),
     ...(credentials === "environment" ? { alias: { "@aws-sdk/credential-provider-node": lambdaCredentials } } : {}),
   };
-  const needsImportMetaUrl = ({ name }: BundleEntry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
+  const needsImportMetaUrl = ({ name }: BundleEntry): boolean => format === "cjs" && usersOfImportMetaUrl.has(name);
   const building = Promise.all([
     buildAll(entriesOf(specs.filter((spec) => !needsImportMetaUrl(spec))), settings),
     buildAll(entriesOf(specs.filter(needsImportMetaUrl)), { ...settings, ...withImportMetaUrl }),

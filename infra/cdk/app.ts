@@ -2,8 +2,8 @@ import { bundleDir, bundleProduct } from "../build/bundle.ts";
 import { lambdas, workers } from "../entry-points.ts";
 
 // esbuild is written in Go, and by default spends a third of its time on freeing memory. This work is not necessary,
-// because the end of its process frees all memory. With GOGC off, esbuild frees memory only near the limit GOMEMLIMIT.
-// It takes 2.6 GB, which is below this limit. It would take nearly as much with GOGC at 400: 2.4 GB.
+// because all memory is freed when esbuild's process ends. With GOGC off, esbuild frees memory only near the limit
+// GOMEMLIMIT. The bundles need 2.6 GB, which is below GOMEMLIMIT. With GOGC at 400, they would need 2.4 GB.
 process.env["GOGC"] ??= "off";
 process.env["GOMEMLIMIT"] ??= "3GiB";
 

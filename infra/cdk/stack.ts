@@ -21,8 +21,8 @@ import { addCostWatch, addTargets } from "./monitoring/targets.ts";
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
 
 /**
- * Adds the whole product to `app`: one stack, and a second stack for the edge if the settings have an edge. `bundleDir`
- * is the output folder of `bundleLambdas`.
+ * Adds the whole product to `app`: one stack, and a second stack if the settings have an edge (CloudFront and AWS WAF
+ * in front of the gateway). `bundleDir` is the output folder of `bundleLambdas`.
  */
 export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: string, config: Config): Stack {
   const { stage, logLevel } = config;

@@ -38,8 +38,10 @@ const resolved = (schema: Schema, schemas: Schemas): Described =>
 
 /**
  * Returns a schema without the alternative null, and whether the schema had this alternative. An argument has only one
- * form. So if `anyOf` or `oneOf` has several other alternatives, only the array stays. Without an array, the result is
- * the empty schema, which accepts any JSON. If `type` has several other types, only `string` stays, or else the first.
+ * form:
+ * - If `anyOf` or `oneOf` has several alternatives besides null, the result is the alternative that is an array.
+ *   Without an array, the result is the empty schema, which accepts any JSON.
+ * - If `type` has several types besides null, the result has the type `string`, or else the first of these types.
  */
 function nonNull(schema: Described): { schema: Described; isNullable: boolean } {
   const options = schema.anyOf ?? schema.oneOf;
@@ -113,17 +115,17 @@ function sampleOf({ name, choices, kind }: ArgumentSpec, schema: Described | und
 
 export const flagOf = (name: string): string => `--${name.replaceAll(/[._]/g, "-")}`;
 
-/** An example of the command line: the required arguments, and the members of the body's example `whole`. */
+/** An example of the command line: the required arguments, and the members of the body's example `bodyExample`. */
 function exampleOf(
   spec: Omit<CommandSpec, "example">,
   members: Record<string, Schema>,
-  whole: Record<string, unknown>,
+  bodyExample: Record<string, unknown>,
 ): string {
   const words = spec.words.map((one) => quoted(sampleOf(one, undefined)));
   const options = spec.options
-    .filter(({ name, isRequired }) => isRequired || name in whole)
+    .filter(({ name, isRequired }) => isRequired || name in bodyExample)
     .map((one) => {
-      const given = whole[one.name];
+      const given = bodyExample[one.name];
       if (one.kind === "boolean") return given === false ? `${flagOf(one.name)} false` : flagOf(one.name);
       const sample = given ?? sampleWords[`${spec.name} ${one.name}`] ?? sampleOf(one, members[one.name]);
       // The example of a list has only its first item.
@@ -161,6 +163,7 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
   const isPageParameter = (name: string): boolean => list !== undefined && (name === "page" || name === "page_size");
   const query = fn.parameters.filter((one) => one.in === "query" && !isPageParameter(one.name));
   const path = fn.parameters.filter((one) => one.in === "path" && one.name !== "account_id");
+  // The help leaves out the paragraphs that are about the API and not about the command.
   const notes = fn.description.split("\n\n").filter((text) => !/^(?:Rate limit|Code mode|An extension)/.test(text));
   const spec = {
     name: fn.name,
@@ -177,8 +180,8 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
     hasPayload: fn.body?.as === "payload",
     ...(list ? { list: { member: list.member, isPaged: list.isPaged, columns: columnsOf(list.schema, schemas) } } : {}),
   };
-  const [whole = {}] = (body.examples ?? []) as Record<string, unknown>[];
-  return { ...spec, example: exampleOf(spec, members, whole) };
+  const [bodyExample = {}] = (body.examples ?? []) as Record<string, unknown>[];
+  return { ...spec, example: exampleOf(spec, members, bodyExample) };
 }
 
 /** The TypeScript source of `commands.ts`: the specs from which the program makes its commands. */

@@ -79,7 +79,7 @@ async function writeTypes(folder: string): Promise<void> {
   await rm(join(folder, "tsconfig.json"));
 }
 
-/** Makes the imports of a type file end in `.js`. Every version of TypeScript can read such imports. */
+/** Makes the imports of a type file end in `.js`. Every version of TypeScript can read these imports. */
 async function renameImports(file: string): Promise<void> {
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
@@ -157,17 +157,17 @@ async function sourceHash({ manifest, source, inputs }: Package): Promise<string
  */
 export async function writePackage(
   folder: string,
-  made: Package,
+  parts: Package,
   fill: (staging: string) => Promise<void>,
 ): Promise<boolean> {
-  const hash = await sourceHash(made);
+  const hash = await sourceHash(parts);
   if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
   const staging = await mkdtemp(`${folder}-`);
   try {
-    await writeFile(join(staging, "package.json"), `${JSON.stringify(made.manifest, null, 2)}\n`);
+    await writeFile(join(staging, "package.json"), `${JSON.stringify(parts.manifest, null, 2)}\n`);
     await fill(staging);
-    await cp(join(made.source, "README.md"), join(staging, "README.md"));
+    await cp(join(parts.source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
     await writeFile(join(staging, stamp), hash);
     await chmod(staging, 0o755);
@@ -180,8 +180,9 @@ export async function writePackage(
 }
 
 /**
- * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Changes nothing and
- * returns false if `folder` already has a package of the same sources.
+ * Writes the generated sources beside the other sources of the client. Then writes the typed client as a compiled
+ * package into `folder`, and replaces the whole folder. If `folder` already has a package of the same sources, leaves
+ * `folder` unchanged and returns false.
  */
 export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
   const sources = generatedSources(api);

@@ -92,7 +92,7 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
 const workerNames = new Set(workers.map(({ name }) => name));
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
-/** The combinations of settings that are not allowed. Each message gives the reason. */
+/** The combinations of settings that are not allowed. Each message says how to correct the settings. */
 const problems: readonly { when: (settings: Settings) => boolean; message: string }[] = [
   {
     // The settings must contain the API's address, because CloudFormation cannot give it to the functions: the

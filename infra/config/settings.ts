@@ -69,9 +69,9 @@ const KeyArn = z.string().regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[a-z
 /** The ARNs of keys: a list, or one text with commas. */
 const KeyArns = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]).pipe(z.array(KeyArn));
 
-const PerSecond = z.coerce.number<number | string>({ error: "a whole number from 1" }).int().positive();
+const PositiveInteger = z.coerce.number<number | string>({ error: "a whole number from 1" }).int().positive();
 
-const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
+const Throttle = z.strictObject({ ratePerSecond: PositiveInteger, burst: PositiveInteger });
 
 const AlarmTarget = z.union([z.email(), z.url({ protocol: /^https$/ })], {
   error: "an e-mail address or an https URL",
@@ -81,7 +81,7 @@ const Dollars = z.coerce.number<number | string>({ error: "US dollars, such as 2
 
 /** The settings of the edge: CloudFront with AWS WAF in front of the gateway. docs/deploy.md describes the edge. */
 const Edge = z.strictObject({
-  /** The host name of the gateway. Only CloudFront calls it. Customers call `domainName`. */
+  /** The host name of the gateway, which only CloudFront calls. Customers call `domainName`. */
   originDomainName: HostName,
   /** The certificate for `domainName`. CloudFront requires a certificate in us-east-1. */
   certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront needs a certificate of us-east-1"),
@@ -131,7 +131,10 @@ export const Settings = z.object({
   /** The name of the deployment. The stack is named `hosted-mail-<stage>`. */
   stage: z
     .string()
-    .regex(/^[a-z][a-z0-9-]{0,29}$/, "a stage is lower-case letters, digits and hyphens")
+    .regex(
+      /^[a-z][a-z0-9-]{0,29}$/,
+      "a stage must begin with a lower-case letter, and can contain lower-case letters, digits and hyphens",
+    )
     .default("dev"),
   /** The `ISSUERS` that shared/core/environment.ts reads: JSON text, or the list itself. */
   issuers: z
@@ -173,7 +176,7 @@ export const Settings = z.object({
     .string()
     .regex(/^[A-Za-z0-9_.-]{3,255}$/, "the name of a table in DynamoDB")
     .optional(),
-  /** Backups in addition to point-in-time recovery. By default there are no such backups. */
+  /** Backups in addition to point-in-time recovery. By default there is only point-in-time recovery. */
   backup: orJson(Backup).optional(),
   /**
    * The ARNs of other keys that sealed secrets: former keys of the stack, or the replica of the key of a stack in
@@ -184,7 +187,7 @@ export const Settings = z.object({
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**
    * Whether a new version of a function gets only 10 % of the calls in its first five minutes. If the gateway answers
-   * 500, 502 or 504 five times within a minute, CodeDeploy takes the version back. With this setting the functions are
+   * 500, 502 or 504 five times within a minute, CodeDeploy rolls the version back. With this setting the functions are
    * in nested stacks. docs/deploy.md describes canaries.
    */
   canary: Switch.default(false),
@@ -212,14 +215,14 @@ export const Settings = z.object({
    * The most requests per second of all callers together. The limits of each principal are not a setting: they are in
    * shared/rate-limits/classes.ts.
    */
-  throttleRatePerSecond: PerSecond.default(500),
+  throttleRatePerSecond: PositiveInteger.default(500),
   /** The most requests at once of all callers together. */
-  throttleBurst: PerSecond.default(1_000),
+  throttleBurst: PositiveInteger.default(1_000),
   /**
    * The most concurrent calls of individual workers, by the worker's name. AWS reserves these calls from the
    * concurrency of the AWS account, and leaves at least 100 for other functions.
    */
-  workerConcurrency: orJson(z.record(z.string(), PerSecond)).default({}),
+  workerConcurrency: orJson(z.record(z.string(), PositiveInteger)).default({}),
   /** Limits for the routes of individual functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
   /**
@@ -250,9 +253,9 @@ export const Settings = z.object({
   /** The zone of the mail hosts to which the records of domains point. */
   mailZone: HostName.default("hosted-mail.example"),
   /**
-   * The host that serves redirects of customers' domains and MTA-STS policies. The CNAME records of domains point to
-   * this host. The host is a TLS proxy, which calls the API at the output `WebUrl`. docs/deploy.md describes the proxy.
-   * Without this setting the API at `WebUrl` does not exist.
+   * The host that serves MTA-STS policies and the redirects of customers' domains. The CNAME records of domains point
+   * to this host. The host is a TLS proxy, which calls the API at the output `WebUrl`. docs/deploy.md describes the
+   * proxy. Without this setting the API at `WebUrl` does not exist.
    */
   webHost: HostName.optional(),
   /** The IP addresses of the TLS proxy at `webHost`, for the A and AAAA records of domains that redirect. */

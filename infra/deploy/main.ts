@@ -71,8 +71,8 @@ async function runScript(name: string, ...args: readonly string[]): Promise<stri
 }
 
 /**
- * Whether the output of `cdk diff` has a new table. A stage that is deployed has a table already. If the file of such a
- * stage does not name the restored table that the stage uses, the deployment would give the stage a new, empty table.
+ * Whether the output of `cdk diff` has a new table. A deployed stage has a table already. If the file of the stage
+ * does not name the restored table that the stage uses, the deployment would give the stage a new, empty table.
  */
 const makesTable = (diff: string): boolean => /\[\+\] AWS::DynamoDB::Table\b/.test(stripVTControlCharacters(diff));
 
@@ -98,8 +98,9 @@ const tagBefore = (stage: string): string => `deployed-${stage}-before`;
 const commitOf = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
 
 /**
- * The commit to which a deployment of the checked-out commit can go back: the commit of the latest deployment. If this
- * is the checked-out commit itself, the commit that was deployed before it. Undefined if it is not known.
+ * The commit to which a deployment of the checked-out commit can go back. This is the commit of the latest deployment.
+ * If the latest deployment was of the checked-out commit itself, this is the commit that was deployed before. Undefined
+ * if git does not know the commit.
  */
 function earlierCommit(stage: string): string | undefined {
   const deployed = commitOf(tagOf(stage));

@@ -20,7 +20,7 @@ export function agentCard(): object {
   return {
     name: productName,
     description:
-      'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and permissions. Send it a small program of function calls in a subset of Starlark, as a data part {"code": "…"} or as a text part. It does not understand natural language. The whole program is checked before the first call runs. functions.search(query="…") and functions.explain(name="…") describe the functions. dry_run: true in the data part tries a program without effects.',
+      'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and permissions. Send it a small program of function calls in a subset of Starlark, as a data part {"code": "…"} or as a text part. It does not understand natural language. The whole program is checked before the first call runs. functions.search(query="…") and functions.explain(name="…") describe the functions. With dry_run: true in the data part, the program changes nothing.',
     version: "1.0.0",
     documentationUrl: `${addressPlaceholder}/docs/code-mode`,
     supportedInterfaces: [

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
-/** The lock file. Hash it with the other inputs of a cached value, so that new versions of packages give a new value. */
+/** The lock file. Hash it with the other inputs of a cached value, so that new package versions give a new value. */
 export const lockFile = join(root, "package-lock.json");
 
 /** All files in a folder and its subfolders. */

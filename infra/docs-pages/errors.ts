@@ -150,6 +150,6 @@ export const errorGuidance: Record<ProblemCode, string> = {
   upstream_unavailable:
     "A service that we need, such as a registry or a nameserver, does not answer. As far as we know, nothing was changed. Try again after the seconds in `Retry-After`. Send a POST with the same `Idempotency-Key`.",
   read_only:
-    "As a 503: the operator has stopped all changes. `detail` gives the reason. Requests that only read still work. Nothing was changed. Try again after the seconds in `Retry-After`. As the error of a program that you sent by the tool `service_query`: this tool runs only programs that read. Send the program by `service_execute`.",
+    "If the status is 503, the operator has stopped all changes. `detail` gives the reason. Requests that only read still work. Nothing was changed. Try again after the seconds in `Retry-After`. If a program that you sent by the tool `service_query` has this error, the program calls a function that writes. Send the program by `service_execute`.",
   busy: "Other requests are changing the same resource, or there are too many requests at once. Nothing was changed. Try again after the seconds in `Retry-After`. Send changes of one resource one after the other.",
 };

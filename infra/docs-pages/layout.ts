@@ -9,8 +9,11 @@ const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"
 /** A link in a list of pages. `note` is the HTTP method of an operation. */
 export type NavLink = { path: string; title: string; note?: string };
 
-const item = ({ path, title, note }: NavLink, here: string): string =>
-  `<li><a href="${path}"${ariaCurrent(path === here)}>${note === undefined ? "" : `<span class="verb ${note.toLowerCase()}">${note}</span> `}<span>${escapeHtml(title).replaceAll(/[._]/g, "$&<wbr />")}</span></a></li>`;
+function item({ path, title, note }: NavLink, here: string): string {
+  const verb = note === undefined ? "" : `<span class="verb ${note.toLowerCase()}">${note}</span> `;
+  const breakableTitle = escapeHtml(title).replaceAll(/[._]/g, "$&<wbr />");
+  return `<li><a href="${path}"${ariaCurrent(path === here)}>${verb}<span>${breakableTitle}</span></a></li>`;
+}
 
 const listed = (links: readonly NavLink[], here: string): string =>
   `<ul>\n${links.map((link) => item(link, here)).join("\n")}\n</ul>`;

@@ -211,11 +211,10 @@ export type Section = { id: string; heading: string; text: string };
 export function sectionsOf(html: string): Section[] {
   const parts = html.split(/(?=<div class="heading"><h[23])/);
   return parts.map((part) => {
-    const found = /^<div class="heading"><h[23] id="([^"]+)">([^]*?)<\/h[23]><a[^]*?<\/div>/.exec(part);
-    return {
-      id: found?.[1] ?? "",
-      heading: textOf(found?.[2] ?? ""),
-      text: textOf(part.slice(found?.[0].length ?? 0).replaceAll(/<(?:\/|)(?:p|li|td|tr|div|dd|dt|pre)\b/g, " $&")),
-    };
+    const [headingPart = "", id = "", heading = ""] =
+      /^<div class="heading"><h[23] id="([^"]+)">([^]*?)<\/h[23]><a[^]*?<\/div>/.exec(part) ?? [];
+    // A space separates the texts of two blocks, such as two cells of a table.
+    const spaced = part.slice(headingPart.length).replaceAll(/<\/?(?:p|li|td|tr|div|dd|dt|pre)\b/g, " $&");
+    return { id, heading: textOf(heading), text: textOf(spaced) };
   });
 }

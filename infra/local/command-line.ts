@@ -14,8 +14,8 @@ const advice: Record<string, string> = {
   ENOSPC: "The disk is full. Free some space",
   EDQUOT: "Your disk quota is used up. Free some space",
   EROFS: "The file system is read-only. Set DATA_DIR to a folder on another file system",
-  EACCES: "You may not write to this place. Set DATA_DIR to a folder of yours",
-  EPERM: "You may not write to this place. Set DATA_DIR to a folder of yours",
+  EACCES: "You have no right to write to this place. Set DATA_DIR to a folder of yours",
+  EPERM: "You have no right to write to this place. Set DATA_DIR to a folder of yours",
 };
 
 /**
@@ -44,7 +44,7 @@ export const usage = `Usage: npm start [-- options]
 
 Starts the product on this machine. Settings are environment variables: see docs/local.md.
 
-    --reset       Deletes the product's data in DATA_DIR first. Asks before it deletes.
+    --reset       Before the start, deletes the product's data in DATA_DIR. Asks for confirmation.
     --yes         Answers all questions with yes. Needed without a terminal.
     --show-tokens Prints a command and an MCP configuration with the whole token, not a shortened one.
     --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. A second

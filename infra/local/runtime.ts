@@ -90,7 +90,7 @@ async function openGateway(options: GatewayOptions, dataDir: string): ReturnType
 async function portTaken(port: number, dataDir: string): Promise<StartProblem> {
   const [holder, other] = await Promise.all([holderOf(port), freePortAbove(port)]);
   const state = holder === undefined ? "taken. Stop the program that has it" : `taken by ${holder}. Stop that program`;
-  return new StartProblem(`Port ${port} is ${state}, or choose another: PORT=${other} ${startCommand(dataDir)}`);
+  return new StartProblem(`Port ${port} is ${state}, or choose another port: PORT=${other} ${startCommand(dataDir)}`);
 }
 
 /** The paths under `/_local` for tokens and sign-in. */

@@ -35,20 +35,20 @@ async function repeat(name: string, seconds: number, work: () => Promise<void> |
 
 const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error("Give the path of the settings file: node adapter.ts conf/adapter.json");
-const ours = readSettings(file);
-mkdirSync(ours.state, { recursive: true, mode: 0o700 });
+const settings = readSettings(file);
+mkdirSync(settings.state, { recursive: true, mode: 0o700 });
 
-const api = openApi(ours, log);
+const api = openApi(settings, log);
 const sessions = openSessions();
-const journal = openJournal(ours.state, api, log);
+const journal = openJournal(settings.state, api, log);
 
-await startHttp({ api, journal, settings: ours });
-await startPolicy(ours.policy_port, { api, sessions, store: ours.store });
-await startSocketmap(ours.socketmap_port, tablesOf(api, ours.own_domains));
+await startHttp({ api, journal, settings });
+await startPolicy(settings.policy_port, { api, sessions, store: settings.store });
+await startSocketmap(settings.socketmap_port, tablesOf(api, settings.own_domains));
 log("The adapter is ready.");
 
-const readLog = openPostfixLog(ours.postfix_log, join(ours.state, "postfix-log"), journal);
-const readUsage = openUsage(ours.store, journal);
-const { report_seconds: reportSeconds, revocation_seconds: revocationSeconds } = ours;
+const readLog = openPostfixLog(settings.postfix_log, join(settings.state, "postfix-log"), journal);
+const readUsage = openUsage(settings.store, journal);
+const { report_seconds: reportSeconds, revocation_seconds: revocationSeconds } = settings;
 void repeat("reports of usage and events", reportSeconds, () => tryAll([readLog, readUsage, journal.flush]));
-void repeat("revocations", revocationSeconds, openRevocations(ours, api, sessions));
+void repeat("revocations", revocationSeconds, openRevocations(settings, api, sessions));

@@ -38,18 +38,17 @@ const A2aAnswer = z
   .meta({ id: "A2aAnswer", description: "An answer of the A2A protocol, version 1.0." });
 
 /**
- * The A2A endpoint in the document. The endpoint accepts the envelope of the specification and messages of the A2A
- * protocol.
+ * The A2A endpoint in the document. The body of a request is a `CodeRequest`, or a message of the A2A protocol.
  */
 export const a2aRoute: Route = { ...route, output: z.union([route.output, A2aAnswer]) };
 export const a2aBody = z.union([route.body, A2aMessage]);
 
 /** The request header of the A2A protocol. */
 export const a2aHeaders = z.object({
-  "A2A-Version": z
-    .string()
-    .optional()
-    .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
+  "A2A-Version": z.string().optional().meta({
+    description:
+      "The version of the A2A protocol, `1.0`. A message of the protocol must name the version in this header or in the query parameter `A2A-Version`.",
+  }),
 });
 
 /** The request headers of MCP. These headers repeat members of the body. */

@@ -123,7 +123,7 @@ export const description = `The ${productName} manages hosted-mail accounts, wit
 
 ## Rate limits
 
-Each caller has a limit for each class of routes. A route's description names its class. An account can have its own limits. A program counts as many requests as its complexity score. A call of a class other than \`default\` also counts for that class. Above a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
+Each caller has a limit for each class of routes. A route's description names its class. An account can have its own limits. A program counts as its complexity score says: a score of 5 counts as 5 requests. A call of a class other than \`default\` also counts for that class. Above a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
 
 | Class | Requests per minute | Requests at once after a pause |
 |---|---|---|

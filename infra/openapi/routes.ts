@@ -52,7 +52,7 @@ export const families = [
     name: "code",
     title: "Code mode",
     description:
-      "Small programs of function calls, for agents. Send them in an A2A-style envelope, by the A2A protocol or by MCP.",
+      "Small programs of function calls, for agents. Send them as a JSON object, by the A2A protocol or by MCP.",
   },
 ];
 

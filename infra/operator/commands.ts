@@ -45,7 +45,7 @@ export type Command = {
    */
   linesOf?: (answer: Record<string, unknown>) => string[];
   /**
-   * Whether the command with these options uses the prices, the VAT or the features of the product. Such a command
+   * Whether the command with these options uses the prices, the VAT or the features of the product. If so, the command
    * needs the option `--stage` for a deployed table.
    */
   needsStage?: (options: Record<string, string>) => boolean;
@@ -86,8 +86,8 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
     if (held?.owner_grant_id !== undefined && held.owner_expires_at === undefined) {
       return { value: undefined, writes: [], changes: [] };
     }
-    // The ownership has an end date. If it has not ended yet, it stays, without the end date. If it has ended, the user
-    // gets a new ownership.
+    // If the user has an ownership whose end date is still to come, the ownership stays, without the end date. In all
+    // other cases, the user gets a new ownership.
     if (held && isOwner(held, now.toISOString())) {
       const [owned] = await getAssignments(table, accountId, [held.owner_grant_id ?? ""]);
       if (owned) return { value: undefined, ...(await planNewEnds(table, accountId, [owned], undefined)) };

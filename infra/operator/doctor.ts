@@ -173,19 +173,20 @@ const alarmCheck = (config: Config, severity: "Page" | "Ticket", target: string 
     : [
         {
           name: `alarms: ${severity.toLowerCase()}`,
-          remedy: "Confirm the subscription. SNS deletes it after two days: then subscribe the target again by hand.",
+          remedy:
+            "Confirm the subscription within two days. After that, SNS deletes it, and you subscribe the target again by hand.",
           run: async (abortSignal) => {
             const { SNSClient, paginateListSubscriptions } = await import("@aws-sdk/client-sns");
             const topic = `:${stackOf(config)}-${severity}Topic`;
-            const found: (string | undefined)[] = [];
+            const arns: (string | undefined)[] = [];
             for await (const page of paginateListSubscriptions({ client: new SNSClient(once) }, {}, { abortSignal })) {
               const ours = page.Subscriptions?.filter(
                 (one) => one.Endpoint === target && one.TopicArn?.includes(topic),
               );
-              found.push(...(ours ?? []).map(({ SubscriptionArn }) => SubscriptionArn));
+              arns.push(...(ours ?? []).map(({ SubscriptionArn }) => SubscriptionArn));
             }
-            if (found.length === 0) throw new Fault("missing", `${target} is not subscribed`);
-            if (!found.some((arn) => arn?.startsWith("arn:"))) throw new Fault("failed", `${target} has not confirmed`);
+            if (arns.length === 0) throw new Fault("missing", `${target} is not subscribed`);
+            if (!arns.some((arn) => arn?.startsWith("arn:"))) throw new Fault("failed", `${target} has not confirmed`);
             return target;
           },
         },

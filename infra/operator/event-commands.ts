@@ -117,7 +117,7 @@ export const eventCommands: Record<string, Command> = {
     run: replay,
   },
   "events dead-letters": {
-    summary: "List the changes that the local product could not publish.",
+    summary: "List the changes that the local product could not publish or deliver.",
     options: {},
     run: (_table, _options, location) => listDeadLetters(location),
   },

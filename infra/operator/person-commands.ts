@@ -94,7 +94,7 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
   return { what, data };
 }
 
-/** The mailboxes of a domain that have an address, and the deleted mailboxes that had the address at their deletion. */
+/** The mailboxes that have the address `local` in a domain, and the deleted mailboxes that had this address. */
 async function mailboxesAt(
   table: Reader,
   { account_id, domain_id }: StoredHolder,
@@ -158,7 +158,7 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
   };
 }
 
-/** Whether an invitation can still be accepted. The address of such an invitation cannot be erased. */
+/** Whether an invitation can still be accepted. An erasure keeps the address of a pending invitation. */
 const isPending = ({ state, expires_at }: Item): boolean =>
   state === "pending" && String(expires_at) > clock().toISOString();
 

@@ -12,8 +12,8 @@ import type { Command } from "./commands.ts";
 const zonesAtOnce = 8;
 
 /**
- * Notes that all records of the account's zones have to be written to the nameservers again. Returns the number of these
- * zones. Leaves out zones that the nameservers should not have.
+ * Notes that all records of the account's zones have to be written to the nameservers again. Returns the number of
+ * these zones. Leaves out zones that the nameservers should not have.
  */
 async function publishZones(table: Table, accountId: string): Promise<number> {
   const range = { partition: `ACCOUNT#${accountId}`, from: "ZONE#", to: "ZONE#~" };

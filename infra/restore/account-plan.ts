@@ -24,7 +24,7 @@ export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table
 
 /**
  * The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. `zones`
- * has the ids of the domains with a zone in `live`. It can have ids that `domains` does not have, because an
+ * has the ids of the domains with a zone in `live`. Some of these ids may not be in `domains`, because an
  * interrupted restore can have removed a domain without its zone.
  */
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains; zones: Set<string> };
@@ -77,7 +77,7 @@ function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
 const isExpired = ({ ttl }: Item, now: Date): boolean =>
   typeof ttl === "number" && ttl > 1e9 && ttl * 1_000 <= now.getTime();
 
-/** The condition that a row is still as it was read. For a row without a version, only that the row still exists. */
+/** The condition that a row is still as it was read. If the row has no version, the row must only exist. */
 const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
   if (row === undefined) return "absent";
   const version = versionOf(row);
@@ -101,9 +101,9 @@ function putBack(past: Item, live: Item | undefined): Write {
 }
 
 /**
- * Whether a row is a grant of super admin, revoked or not. A restore leaves such a row as it is, because the right
- * itself is stored with the user, and is about all accounts. If the restore added such a row, the account could list a
- * user who is no super admin any more. If the restore removed such a row, the list could lack a super admin.
+ * Whether a row is a grant of super admin, revoked or not. A restore does not add, change or remove this row, because
+ * the right itself is stored with the user, and is about all accounts. If the restore added the row, the account could
+ * list a user who is no super admin any more. If the restore removed the row, the list could lack a super admin.
  */
 const isOfSuperAdmin = ({ SK, ...row }: Item): boolean =>
   /^(?:ASSIGNMENT|REVOKED)#/.test(SK) && "kind" in row && row.kind === "super_admin";
@@ -222,11 +222,13 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
     const [pastIp, liveIp] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
     if (pastIp !== null && (pastIp !== liveIp || !ips.has(pastIp))) {
       conflicts.push(
-        `The domain ${before.name} sent from the dedicated IP ${pastIp} at the restored time, but not now. Assign the domain to this IP first.`,
+        `The domain ${before.name} sent from the dedicated IP ${pastIp} at the restored time, but not now. Assign the domain to this IP before the restore.`,
       );
     }
     if (pastIp === null && liveIp !== null) {
-      conflicts.push(`The domain ${before.name} now sends from the dedicated IP ${liveIp}. Unassign the domain first.`);
+      conflicts.push(
+        `The domain ${before.name} now sends from the dedicated IP ${liveIp}. Unassign the domain before the restore.`,
+      );
     }
   }
   for (const [id, present] of live) {
@@ -236,7 +238,9 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
         `The domain ${present.name} was registered after the restored time. The restore would lose this registration.`,
       );
     if (present.dedicated_ip_id !== null) {
-      conflicts.push(`The domain ${present.name} now sends from a dedicated IP. Unassign the domain first.`);
+      conflicts.push(
+        `The domain ${present.name} now sends from a dedicated IP. Unassign the domain before the restore.`,
+      );
     }
   }
   return conflicts;

@@ -84,8 +84,8 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
   live.commit(async () => ({ value: undefined, writes: await writes(live) }));
 
 /**
- * Stores that a restore has begun, and records the restore in the audit log. Does nothing for an interrupted restore,
- * because such a restore is stored already.
+ * Stores that a restore has begun, and records the restore in the audit log. If the command continues an interrupted
+ * restore, does nothing, because both are stored already.
  */
 async function begin({ live, accountId, pastName }: AccountRestore): Promise<void> {
   // The comparison of the tables may have taken minutes. The audit log needs its entries in the order of their times.
@@ -194,7 +194,9 @@ export async function restoreAccount(restore: AccountRestore): Promise<RestoreRe
   }
   const running = await live.get(restoreKey(accountId), RunningRestore);
   if (running && running.from_table !== pastName) {
-    throw new Error(`A restore from the table ${running.from_table} is not complete. Run that restore again first.`);
+    throw new Error(
+      `A restore from the table ${running.from_table} is not complete. Run that restore again before this one.`,
+    );
   }
   const plan = await planRestore(restore);
   const { steps, conflicts } = plan;

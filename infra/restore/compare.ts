@@ -27,9 +27,9 @@ const lookBackMs = 30 * 86_400_000;
 
 /**
  * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Compares only rows
- * that never change: the changes of the 30 days before `at`, and the newest 200 entries of the wallet. In the restored
- * table, also checks that the ledgers are balanced, and that the count of each list is the number of its rows. Rejects
- * before the next account if `signal` is aborted.
+ * that are never rewritten: the recorded changes of the 30 days before `at`, and the newest 200 entries of the wallet.
+ * In the restored table, also checks that the ledgers are balanced, and that the count of each list is the number of
+ * its rows. Rejects before the next account if `signal` is aborted.
  */
 export async function compare(pair: Pair, sample: number, signal: AbortSignal): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });
@@ -95,8 +95,8 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
 }
 
 /**
- * The names of an account's lists, as their keys tell. A domain's list of mailboxes may have no key of its own, because
- * its head can be in the row of the domain. So the names of these lists come from the ids of the domains.
+ * The names of an account's lists, from the keys of their rows. A domain's list of mailboxes may have no key of its
+ * own, because its head can be in the row of the domain. So the names of these lists come from the ids of the domains.
  */
 async function listNames(table: Table, partition: string): Promise<string[]> {
   const domains = await table.between(partition, "LIST#domains#ROW#", "LIST#domains#ROW#\uffff");

@@ -6,8 +6,8 @@ import { rehearse } from "./rehearse.ts";
 
 const usage = `Usage: npm run restore-rehearsal -- --table NAME [options]
 
-Restores a deployed table to a scratch table, compares some accounts in the two, and deletes the scratch table. The
-deployed table is only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a restore: see
+Restores a deployed table to a scratch table, compares some accounts in both tables, and deletes the scratch table.
+The deployed table is only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a restore: see
 docs/deploy.md.
 
     --table NAME    The deployed table, from the stack's output TableName.

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { reasonOf } from "../local/command-line.ts";
 import { readSettings } from "../local/start/settings.ts";
 
-/** The product to check, the token, and the limits of the checks. */
+/** The product to check, the token, and what the checks may do. */
 export type SmokeOptions = {
   url: string;
   token: string;

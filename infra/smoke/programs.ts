@@ -56,7 +56,7 @@ async function callTool(scene: Scene, name: string, code: string): Promise<Envel
   });
   expect(response.ok, `the answer is ${response.status}`);
   const { result, error } = (await response.json()) as McpAnswer;
-  if (!result) throw new Error(`MCP answered an error: ${error?.message ?? "no message"}`);
+  if (!result) throw new Error(`MCP answered with an error: ${error?.message ?? "no message"}`);
   return JSON.parse(result.content[0]?.text ?? "{}") as Envelope;
 }
 

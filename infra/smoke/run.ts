@@ -58,7 +58,7 @@ async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Che
 }
 
 /**
- * Removes all leftovers, the newest first. Returns an outcome with the leftover's name for each. Succeeds for a
+ * Removes all leftovers, the newest first. Returns one outcome for each leftover, with its name. Succeeds for a
  * leftover that does not exist any more, and fails for a leftover that cannot be removed.
  */
 async function tidyUp(scene: Scene): Promise<CheckResult[]> {

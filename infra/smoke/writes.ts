@@ -64,7 +64,7 @@ const containers: Check[] = [
   },
 ];
 
-const inDomain: Check[] = [
+const mailChecks: Check[] = [
   {
     name: "dns_records: add, update, delete",
     writes: true,
@@ -172,7 +172,7 @@ const inDomain: Check[] = [
 ];
 
 async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> {
-  // The run deletes the mailbox afterwards. So its password is useless outside this process.
+  // The check deletes the mailbox at its end. So the mailbox's password is useless outside this process.
   const at = { ...path, mailbox };
   try {
     const { password } = await api.mailboxes.reveal_credentials(at);
@@ -185,10 +185,10 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
   expect(code === "secret_already_shown", `the second reveal answers ${code}`);
 }
 
-/** The checks that create a workspace and a domain, and the checks that use both. */
-export const writes: readonly Check[] = [...containers, ...inDomain];
+/** The checks that create a workspace and a domain, and the checks of mail, some of which use these two. */
+export const writes: readonly Check[] = [...containers, ...mailChecks];
 
-/** A public IP address of ICANN, for a dedicated IP whose host is never authorized. Nothing is sent to such a host. */
+/** A public IP address of ICANN, for a dedicated IP whose host is never authorized. Nothing is sent to this host. */
 const someHost = "192.0.46.8";
 
 const accessChecks: Check[] = [
@@ -242,8 +242,8 @@ const accessChecks: Check[] = [
       );
       const { id, token } = made;
       const at = { ...path, service_account_id: id };
-      const ask = (as: string): Promise<Response> =>
-        scene.ask("/v1/public/me", { headers: { authorization: `Bearer ${as}` } });
+      const ask = (bearer: string): Promise<Response> =>
+        scene.ask("/v1/public/me", { headers: { authorization: `Bearer ${bearer}` } });
       expect((await ask(token)).status === 200, "the service account's token is refused");
       await api.auth.service_accounts.rotate({ ...at, overlap_seconds: 0 });
       expect((await ask(token)).status === 401, "the old token is accepted after the rotation");

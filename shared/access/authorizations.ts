@@ -42,7 +42,7 @@ export const resourceMembers = {
 };
 type ResourceMembers = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
 
-/** Adds an issue if only one of the two members is set. */
+/** Adds an issue if only one of `resource_type` and `resource_id` is set. */
 export function checkResource({ resource_type, resource_id }: ResourceMembers, context: z.RefinementCtx): void {
   if ((resource_type ?? undefined) === undefined && resource_id) {
     context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
@@ -109,7 +109,7 @@ export function permissionOf(grantable: Grantable): Permission {
   return { ...given, ...(scope ? { scope } : {}), ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
-/** Items that `assign` reads. */
+/** The items that `assign` reads. `assign` reads the resource and the holder twice, so their keys are listed twice. */
 export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
   const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
@@ -118,8 +118,8 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
 
 /**
  * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
- * subject has the same assignment already, that assignment gets the new end. Earlier versions could make several equal
- * assignments. All equal assignments get the new end. Throws:
+ * subject has the same assignment already, that assignment gets the new end. A subject can have several equal
+ * assignments that earlier versions of the product made. All of them get the new end. Throws:
  * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
  * - 409 `last_owner` if the subject is the only owner whose ownership does not end, and the new ownership would end;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
@@ -142,20 +142,21 @@ export async function assign<V>(
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw missingReference("resource_id", scope.type);
     const own = await namedRoles(table, accountId, grantable);
-    // Plans first, and then looks for the same assignment. If another request adds the assignment in between, the
-    // conditions of the plan fail. An error of the plan does not count if the subject has the same assignment already.
+    // The plan is made first, and the same assignment is looked for afterwards. If another request adds the assignment
+    // in between, the transaction fails. An error of the plan does not count if the subject has the same assignment
+    // already.
     const author = { by: principal.id, now: now() };
     const planning = planAssignments(table, accountId, subject, [grantable], author);
     const [planned] = await Promise.allSettled([forSubject(subject, planning)]);
     const same = await findSame(table, accountId, subject, grantable, now());
     const [existing] = same;
-    // A request that deletes the role first checks that the role has no holder. If a request has made this check
-    // already, this write makes the transaction of that request fail.
+    // Before a role is deleted, the deletion checks that nobody holds the role. This write changes the version of the
+    // roles. So a deletion that made its check before this transaction fails.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
-    const others = same.filter(({ expires_at }) => expires_at !== grantable.expires_at);
-    if (existing && others.length === 0) return { value: view(existing, own), writes: [], changes: [] };
+    const withOtherEnd = same.filter(({ expires_at }) => expires_at !== grantable.expires_at);
+    if (existing && withOtherEnd.length === 0) return { value: view(existing, own), writes: [], changes: [] };
     if (existing) {
-      const { assignments: moved, ...plan } = await planNewEnds(table, accountId, others, grantable.expires_at);
+      const { assignments: moved, ...plan } = await planNewEnds(table, accountId, withOtherEnd, grantable.expires_at);
       const after = moved.find(({ id }) => id === existing.id) ?? existing;
       return { value: view(after, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
     }
@@ -172,8 +173,8 @@ export async function assign<V>(
 }
 
 /**
- * The account's own roles if `grantable` names such a role; otherwise no roles. Throws 422 if the account does not have
- * the named role.
+ * The roles that the account has made, if `grantable` names one of them; otherwise no roles. Throws 422 if `grantable`
+ * names a role that the account has not made.
  */
 async function namedRoles(table: Reader, accountId: string, grantable: Grantable): Promise<RolesRecord> {
   if (grantable.kind !== "custom_role") return noRoles;
@@ -204,13 +205,13 @@ async function findSame(
   );
 }
 
-/** The items that `revoke` reads first. */
+/** The item that `revoke` reads first. `revoke` reads the item twice. */
 export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
   keys: [assignmentKey(accountId, "ASSIGNMENT", id), assignmentKey(accountId, "ASSIGNMENT", id)],
 });
 
 /**
- * Revokes an assignment of one of `kinds`. Throws:
+ * Revokes an assignment whose kind is in `kinds`. Throws:
  * - 403 `would_escalate` if the assignment is ownership, and the caller is neither an owner nor a super admin;
  * - 403 `would_escalate` if the assignment is super admin, and the caller is not a super admin;
  * - 404 if the account has no such assignment, or if the assignment has ended by itself;

@@ -47,8 +47,10 @@ type Giver = { permissions: Permissions; principal: Principal; table: Reader; no
 const endOf = (permission: Permission): string | undefined =>
   typeof permission === "string" ? undefined : permission.expires_at;
 
-const rankOf = (permission: Permission): Rank | undefined =>
-  typeof permission === "string" ? permission : "rank" in permission ? permission.rank : undefined;
+function rankOf(permission: Permission): Rank | undefined {
+  if (typeof permission === "string") return permission;
+  return "rank" in permission ? permission.rank : undefined;
+}
 
 /**
  * Requires that the giver holds each of `permissions`, on the same scope or a wider scope, at least until that
@@ -67,7 +69,7 @@ export async function requireToHold(
   const missing = (await Promise.all(lacking)).filter(({ names }) => names.length > 0);
   if (missing.length === 0) return;
   // Authorization asks whether the caller is a super admin only if the caller's other permissions are not enough. So
-  // the giver's permissions may lack super admin.
+  // the giver can be a super admin although `giver.permissions` do not say so.
   const rank = await superAdminOf(giver.table, giver.principal, giver.now());
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
   if (lacked.length === 0) return;
@@ -77,7 +79,7 @@ export async function requireToHold(
     "would_escalate",
     endsTooSoon
       ? `Your own ${names.join(", ")} ends sooner, so you cannot give it to others for longer.`
-      : `You do not hold ${names.join(", ")} on this scope or on a wider one, so you cannot give it to others.`,
+      : `You do not hold ${names.join(", ")} on this scope or on a wider one. Only those who hold it can make this call.`,
     {
       missing: names,
     },
@@ -103,8 +105,8 @@ export const isHeld = async (giver: Giver, accountId: string, permission: Permis
   (await missingNames(giver, accountId, permission)).length === 0;
 
 /**
- * The capabilities of a permission that the giver does not hold. For a rank that the giver does not hold, the name of
- * the rank.
+ * The names of what the giver lacks for a permission. For a capability or role, these are the capabilities that the
+ * giver does not hold. For a rank, this is the rank, if the giver does not hold it.
  */
 async function missingNames(giver: Giver, accountId: string, permission: Permission): Promise<readonly string[]> {
   const { table } = giver;
@@ -125,8 +127,8 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
 
 /**
  * The scope, and the scopes that contain it. Undefined if the resource of the scope was deleted, because a grant on a
- * deleted resource gives nothing. A mailbox always has scopes: a deleted mailbox can be restored, and then the grant is
- * valid again. Of a purged mailbox, only its own scope is known.
+ * deleted resource gives nothing. For a mailbox, the result is never undefined, because a deleted mailbox can be
+ * restored, and then the grant is valid again. For a purged mailbox, the result is only the mailbox's own scope.
  */
 async function scopesOf(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
   const located = await locate(table, accountId, scope);

@@ -7,12 +7,12 @@ import { planExpiryNotice, revokeExpired } from "./service-account.ts";
 
 /**
  * Runs a task that was due at `at`.
- * - If the assignment ended at `at`: moves the assignment to the revoked assignments, and records `expired`. The
- *   assignment gives no access after `at`, even if this function runs later.
- * - If the assignment is gone or ends at another time: only removes the task.
- * - If the task is about a service account: records that the service account expires soon, unless the service account
- *   was revoked, has expired, or has a later notice that is due.
- * - If a service account expired 400 days ago: revokes it.
+ * - If the task is about an assignment that ended at `at`: moves the assignment to the revoked assignments, and records
+ *   `expired`. The assignment gives no access after `at`, even if this function runs later.
+ * - If the task is about an assignment that is gone or ends at another time: only removes the task.
+ * - If the task is about a service account that expires soon: records `expiring`. Records nothing if the service
+ *   account was revoked or has expired, or if a later notice is due too.
+ * - If the task is about a service account that expired 400 days ago: revokes the service account.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const author = systemAuthor("end of access", "grants");

@@ -58,7 +58,7 @@ export const AccountMember = z
     name: z.string().nullable().meta({
       description: "The user's full name if it is known, or the service account's name.",
     }),
-    is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
+    is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or through a group." }),
     access: z.array(HeldAccess).meta({
       description:
         "The member's permissions: first those that the member holds directly, then those of each group. Owners have every permission.",
@@ -70,7 +70,7 @@ type AccountMember = z.output<typeof AccountMember>;
 export const MyPermissions = z
   .object({
     account_id: Id.meta({ description: "The account." }),
-    is_owner: z.boolean().meta({ description: "Whether you own the account, directly or by a group." }),
+    is_owner: z.boolean().meta({ description: "Whether you own the account, directly or through a group." }),
     is_super_admin: z.boolean().meta({ description: "Whether you may do everything in every account." }),
     capability_keys: z.array(Capability).meta({ description: "The capabilities that you hold on the whole account." }),
     scopes: z
@@ -111,7 +111,7 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
     return { ...item, subject_email: email, subject_name: name };
   });
 
-/** The people and service accounts of an account, and the names of these and of groups. */
+/** The access records of an account, and the names of its users, service accounts and groups. */
 type Directory = {
   /** `end` is when a service account expires or was revoked. Null for users, and if a service account has no end. */
   records: readonly {
@@ -168,15 +168,15 @@ const memberSubject = ({ SK }: Item): Directory["records"][number]["subject"] =>
 
 /** Reads all access records of an account, and the names of users, groups and service accounts. */
 export async function readDirectory(table: Reader, accountId: string): Promise<Directory> {
-  const [people, groups, programs] = await Promise.all(
+  const [holders, groups, serviceAccounts] = await Promise.all(
     aheadOfDirectory(accountId).ranges.map(({ partition, from, to }) => table.between(partition, from, to)),
   );
-  const ends = endsById(programs ?? []);
-  const records = (people ?? []).map((item) => {
+  const ends = endsById(serviceAccounts ?? []);
+  const records = (holders ?? []).map((item) => {
     const subject = memberSubject(item);
     return { subject, record: AccessRecord.parse(item), end: ends.get(subject.id) ?? null };
   });
-  const names = new Map([...namesById(groups ?? []), ...namesById(programs ?? [])]);
+  const names = new Map([...namesById(groups ?? []), ...namesById(serviceAccounts ?? [])]);
   const users = new Map(
     records.flatMap(({ subject: { type, id }, record }) => (type === "user" ? [[id, record]] : [])),
   );
@@ -197,18 +197,18 @@ export async function readNames(
   subjects: readonly { subject_id: string; subject_type: string }[],
 ): Promise<NameOf> {
   const ids = (type: string) => subjects.flatMap((one) => (one.subject_type === type ? [one.subject_id] : []));
-  const [userIds, programIds] = [ids("user"), ids("service_account")];
+  const [userIds, serviceAccountIds] = [ids("user"), ids("service_account")];
   const items = await table.getMany([
     ...userIds.map((id) => accessKey(accountId, { type: "user", id })),
-    ...programIds.map((id) => serviceAccountKey(accountId, id)),
+    ...serviceAccountIds.map((id) => serviceAccountKey(accountId, id)),
   ]);
   const users = new Map(
     userIds.flatMap((id, index) => (items[index] ? [[id, AccessRecord.parse(items[index])] as const] : [])),
   );
-  const programs = new Map(namesById(items.slice(userIds.length).filter((item) => item !== undefined)));
+  const serviceAccounts = new Map(namesById(items.slice(userIds.length).filter((item) => item !== undefined)));
   return ({ type, id }) => {
     const record = type === "user" ? users.get(id) : undefined;
-    return { email: record?.email ?? null, name: record ? fullName(record) : (programs.get(id) ?? null) };
+    return { email: record?.email ?? null, name: record ? fullName(record) : (serviceAccounts.get(id) ?? null) };
   };
 }
 
@@ -222,7 +222,7 @@ function accessIn(
   const isOwning = owner_grant_id !== undefined && isLive(owner_expires_at, at);
   const ownershipEnd = owner_expires_at ?? null;
   const owned: HeldAccess[] = isOwning
-    ? [{ ...nothingNarrower, id: owner_grant_id, kind: "account_owner", expires_at: ownershipEnd, ...common }]
+    ? [{ ...nullForOwnership, id: owner_grant_id, kind: "account_owner", expires_at: ownershipEnd, ...common }]
     : [];
   const live = grants.filter(({ expires_at }) => isLive(expires_at, at));
   const granted = live.map(({ id, capability, role, custom_role, scope, expires_at }): HeldAccess => ({
@@ -241,7 +241,7 @@ function accessIn(
 /**
  * The members of ownership that are null, because ownership is neither a capability nor a role, and covers the account.
  */
-const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
+const nullForOwnership = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
 /**
  * The permissions that a subject has at the time `now`: the subject's own permissions, those of the groups `groupIds`,
@@ -293,9 +293,9 @@ export async function accountMembers(
     const { type: subject_type, id: subject_id } = subject;
     return [{ subject_id, subject_type, ...directory.of(subject), is_owner: isOwned(access), access }];
   });
-  const [users, programs] = [members.filter(isUser), members.filter((member) => !isUser(member))];
+  const [users, serviceAccounts] = [members.filter(isUser), members.filter((member) => !isUser(member))];
   const { skip, take } = spanOf(page);
-  const items = requireAnswerable([...users, ...programs].slice(skip, skip + take), {
+  const items = requireAnswerable([...users, ...serviceAccounts].slice(skip, skip + take), {
     noun: "members with their permissions",
     member: "page_size",
     remedy: "Choose a smaller `page_size`",
@@ -359,9 +359,9 @@ const withEffect = ({ onAccount, onScopes }: Held): Held => ({
 });
 
 /**
- * The capabilities that have an effect now. On a deleted mailbox, only `mailbox.delete` has an effect: it allows to
- * restore the mailbox. The entry of such a mailbox then has `mailbox.delete` and the capabilities on the account.
- * Without `mailbox.delete`, the mailbox has no entry.
+ * The capabilities that have an effect now. On a deleted mailbox, only `mailbox.delete` has an effect, because its
+ * holder can restore the mailbox. So the entry of a deleted mailbox has only `mailbox.delete` and the capabilities on
+ * the whole account. If `mailbox.delete` is not held on the mailbox, the mailbox has no entry.
  */
 async function withoutDeleted(table: Reader, accountId: string, { onAccount, onScopes }: Held): Promise<Held> {
   const ids = onScopes.flatMap(({ scope }) => (scope.type === "mailbox" ? [scope.id] : []));

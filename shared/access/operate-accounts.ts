@@ -99,9 +99,9 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
 
 /**
  * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account
- * has the status already, nothing changes, with one exception. A suspended account is stored again: a suspension for a
- * debt becomes a suspension by the operator, and `updated_at` changes. A payment does not lift a suspension by the
- * operator.
+ * has the status already, nothing changes. The only exception is an account that is suspended again: `updated_at`
+ * changes, and a suspension for a debt becomes a suspension by the operator. A payment does not lift a suspension by
+ * the operator.
  */
 export async function setAccountStatus(
   table: Table,

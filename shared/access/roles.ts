@@ -20,7 +20,7 @@ import { requireToHold } from "./escalation.ts";
  *   the roles that an account has made   ACCOUNT#<id> / ROLES (shared/accounts/standing.ts)
  */
 
-/** The form of the key of a role. */
+/** The form of a role's key. */
 export const RoleName = z
   .string()
   .min(2)
@@ -222,7 +222,7 @@ export async function updateRole(
 }
 
 /**
- * Deletes a role without assignments that are in force. Throws:
+ * Deletes a role. The role must have no assignments in force. Throws:
  * - 404 for a role that the account does not have;
  * - 409 `role_built_in` for a role that every account has;
  * - 409 `role_in_use` for a role with assignments in force. The error has the number of these assignments.

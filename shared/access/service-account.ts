@@ -206,7 +206,8 @@ export async function planExpiryNotice(
   if (!task) return { writes: [], changes: [] };
   const end = stored?.revoked_at === null ? stored.expires_at : null;
   const dates = end === null ? [] : [...noticeDays, 0].map((days) => later(new Date(end), -days * dayMs));
-  const isNews = stored !== undefined && end !== null && !dates.some((date) => date > at && date <= now.toISOString());
+  const isOvertaken = dates.some((date) => date > at && date <= now.toISOString());
+  const isNews = stored !== undefined && end !== null && !isOvertaken;
   return {
     writes: [{ delete: due, if: "present" }],
     changes: isNews ? [change(serviceAccountKind, "expiring", id, { after: stored })] : [],
@@ -352,8 +353,8 @@ export async function rotateServiceAccount(
 /**
  * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
  * on. Throws:
- * - 403 `would_escalate` if the service account owns the account, directly or by a group, and the caller is neither an
- *   owner nor a super admin;
+ * - 403 `would_escalate` if the service account owns the account, directly or through a group, and the caller is
+ *   neither an owner nor a super admin;
  * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
@@ -385,16 +386,16 @@ export async function revokeExpired(context: Revoking, accountId: string, id: st
 }
 
 /**
- * Revokes a service account with everything that it holds. `isHeld` tells whether it had an access record. Throws 404
- * if it had no access record and is revoked already.
+ * Revokes a service account with everything that it holds. `hasRecord` tells whether the service account had an access
+ * record before this call. Throws 404 if it had no access record and is revoked already.
  */
-async function revokeAll(context: Revoking, accountId: string, id: string, isHeld: boolean): Promise<void> {
+async function revokeAll(context: Revoking, accountId: string, id: string, hasRecord: boolean): Promise<void> {
   const { table, commit, now } = context;
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
     // If a revoked service account still has an access record, an earlier revocation stopped half-way. This call
     // removes the rest.
-    if (old.revoked_at !== null && isHeld) return { value: false, writes: [], changes: [], partial: true };
+    if (old.revoked_at !== null && hasRecord) return { value: false, writes: [], changes: [], partial: true };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     const [{ writes }, purge] = await Promise.all([

@@ -22,7 +22,7 @@ export const accountKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountI
 export const clientKey = (clientId: string): Key => ({ PK: `CLIENT#${clientId}`, SK: "CLIENT" });
 export const accountsOfUser = (userId: string): List => ({ partition: `USER#${userId}`, name: "accounts" });
 
-/** The list of the accounts that match the filter. An account stores its ordinals in these lists (`ordinals`). */
+/** The list of the accounts that match the filter. `StoredAccount` has the account's ordinal in each list. */
 export function accountsMatching(filter: { client_id?: string | undefined; status?: string | undefined }): List {
   const parts = [
     ...(filter.client_id === undefined ? [] : [`client/${filter.client_id}`]),
@@ -97,7 +97,7 @@ export const StoredAccount = AccountResponse.extend({
   /** The account's ordinal in each list of `accountsMatching` that contains the account, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   /**
-   * The statuses at the end of earlier days, which decide about the charges of these days. Absent if the status has not
+   * The statuses at the end of earlier days. They decide about the charges of these days. Absent if the status has not
    * changed, or if an earlier version of the product changed it. The present status then counts for all unrecorded
    * days.
    */

@@ -22,9 +22,9 @@ function profileChange(principal: Principal, stored: Profile): Profile | undefin
 }
 
 /**
- * Stores the name and the e-mail address in a member's token, if they differ from the stored profile. Stores a profile
- * at most once an hour. Does nothing if the member has no access record. If the write fails, does not throw, and a
- * later request tries again.
+ * If the name or the e-mail address in a member's token differs from the stored profile, stores the profile of the
+ * token, at most once an hour. Does nothing if the member has no access record. If the write fails, the function does
+ * not throw, and a later request tries again.
  */
 export async function refreshProfile(
   table: Pick<Table, "attempt">,

@@ -120,9 +120,9 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
 
 /**
  * Guesses what to read ahead, from the items that this process has seen:
- * - the permissions of a principal in an account. The guess is the permissions of the seen access record under three
- *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
- *   seen as a super admin. In all other cases the guess is all permissions;
+ * - the permissions of a principal in an account. The guess is the permissions of the seen access record if the record
+ *   has a grant on a part of the account and no ownership, and the principal was not seen as a super admin. Otherwise
+ *   the guess is all permissions;
  * - the keys of the items that authorization will probably read besides the access record. For a route with
  *   `usesPermissions`, authorization asks whether the user is a super admin, unless the user owns the account.
  *
@@ -142,7 +142,8 @@ export function expectedStanding(
   const isInGroups = (record?.groups.length ?? 0) > 0 || claimedGroups(principal, accountId).length > 0;
   const mayReadRoles = hasCustomRole(record?.grants ?? []) || (roles !== undefined && isInGroups);
   const isNoOwner = record !== undefined && record.owner_grant_id === undefined;
-  const willReadUser = isSuper || (principal.type === "user" && (isNarrow(record) || (usesPermissions && isNoOwner)));
+  const asksForSuperAdmin = isNarrow(record) || (usesPermissions && isNoOwner);
+  const willReadUser = isSuper || (principal.type === "user" && asksForSuperAdmin);
   const keys = [
     ...(willReadUser ? [user] : []),
     ...(isSuper ? [accountKey(accountId)] : []),
@@ -291,17 +292,17 @@ export async function asSuperAdmin(
   standing: Standing,
   now: Date,
 ): Promise<Standing> {
-  const rank = await superAdminOf(table, principal, now);
-  if (!rank) return standing;
+  const superAdmin = await superAdminOf(table, principal, now);
+  if (!superAdmin) return standing;
   const isRead = standing.accountStatus !== undefined;
   const account = isRead ? undefined : await table.get(accountKey(accountId), StoredStatus);
   const { accountStatus, debt } = account ? statusAndDebt(account) : standing;
   if (accountStatus === undefined) return standing;
   const { member, everything, grants, ends = {} } = standing.permissions;
-  const everythingEnd = latestEnd([rank.until, ...(everything ? [ends.everything] : [])]);
+  const everythingEnd = latestEnd([superAdmin.until, ...(everything ? [ends.everything] : [])]);
   const memberEnd = latestEnd([everythingEnd, ...(member ? [ends.member] : [])]);
-  const later = endsOf({ member: memberEnd, everything: everythingEnd, superAdmin: rank.until });
-  return { permissions: { ...everyPermission, superAdmin: true, grants, ...later }, accountStatus, debt };
+  const laterEnds = endsOf({ member: memberEnd, everything: everythingEnd, superAdmin: superAdmin.until });
+  return { permissions: { ...everyPermission, superAdmin: true, grants, ...laterEnds }, accountStatus, debt };
 }
 
 /** Reads items in one round trip, in the order of `keys`. An undefined key gives undefined. */

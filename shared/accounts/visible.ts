@@ -58,10 +58,13 @@ export async function visibleAccounts(
   if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
   const isFiltered = filter.client_id !== undefined || filter.status !== undefined;
   if (principal.account_id !== undefined) return filteredPage(await ownAccount(table, principal, now), filter, page);
-  const early = readerAhead(table, aheadOfAccounts(table, principal, filter, { skip, take }));
-  const [rank, ended] = await Promise.all([superAdminOf(early, principal, now), endedAccounts(early, principal, now)]);
-  return atOneMoment(early, async (moment) => {
-    if (rank) {
+  const reader = readerAhead(table, aheadOfAccounts(table, principal, filter, { skip, take }));
+  const [superAdmin, ended] = await Promise.all([
+    superAdminOf(reader, principal, now),
+    endedAccounts(reader, principal, now),
+  ]);
+  return atOneMoment(reader, async (moment) => {
+    if (superAdmin) {
       const { rows, total } = await moment.page(await matchingSources(moment, table, filter), skip, take);
       return { items: rows, total };
     }

@@ -17,7 +17,7 @@ export const AuditEntry = z
   .object({
     id: Id.meta({
       description:
-        "The entry's id. Ids sort by `occurred_at`. An entry can appear shortly after an entry with a greater id.",
+        "The entry's id. Ids sort by `occurred_at`. The log can get an entry shortly after it got an entry with a greater id.",
     }),
     account_id: Id.meta({ description: "The account in which something changed." }),
     occurred_at: Timestamp.meta({ description: "When the change happened." }),

@@ -2,8 +2,8 @@ import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import type { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
-// This import is not dynamic, because esbuild would then wrap zod, and every module that uses zod, in functions that
-// load more slowly.
+// This import is static on purpose. With a dynamic import, esbuild would wrap zod, and every module that uses zod, in
+// functions that load more slowly.
 import { emailAtIssuer } from "./issuer-metadata.ts";
 import type { Principal } from "./principal.ts";
 import { expectedService, isServiceToken, servicePrincipal } from "./service-token.ts";

@@ -119,8 +119,8 @@ const claimsSchema = () => z.object({ iss: z.string(), sub: z.string() });
 /**
  * The verified e-mail address of a user, from the userinfo endpoint of the user's issuer (OpenID Connect Core §5.3).
  * `token` is an access token that was verified before. Undefined if the issuer has no userinfo endpoint, gives no
- * address, or answers about another subject. Also undefined if the answer says that the address is not verified, or if
- * neither the answer nor the issuer's setting says anything about this. Throws 503 if the issuer does not answer.
+ * address, or answers about another subject. Also undefined unless the address is verified. If the answer does not say
+ * whether it is, the issuer's setting `emailsAreVerified` counts. Throws 503 if the issuer does not answer.
  */
 export async function emailAtIssuer(token: string, issuers: readonly Issuer[]): Promise<string | undefined> {
   const payload = token.split(".")[1] ?? "";

@@ -56,8 +56,8 @@ export type EffectiveGrant = z.output<typeof EffectiveGrant>;
 export const isLive = (end: string | undefined, at: string): boolean => end === undefined || end > at;
 
 /**
- * The latest of some ends. Undefined if one of the ends is undefined, because an undefined end never comes. Also
- * undefined if there are no ends.
+ * The latest of several end times. Undefined if one of them is undefined, because this means that there is no end. Also
+ * undefined for an empty list.
  */
 export const latestEnd = (ends: readonly (string | undefined)[]): string | undefined =>
   ends.includes(undefined)

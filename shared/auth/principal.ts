@@ -8,8 +8,8 @@ export type Principal = {
   id: string;
   email: string;
   /**
-   * The claim `email_verified`. If the claim is missing: true if the issuer has the setting `emailsAreVerified`, or
-   * else undefined.
+   * The claim `email_verified`. If the claim is missing, the value is true if the issuer has the setting
+   * `emailsAreVerified`, and otherwise undefined.
    */
   email_verified?: boolean;
   first_name?: string;
@@ -60,7 +60,7 @@ export const IdentityProfile = z
     id: Id.meta({ description: "The principal's id, unique across all users and service accounts." }),
     email: z.string().meta({
       description:
-        "The e-mail address in the token, which need not be verified. If a user's token has none, `<id>@users.invalid`. For a service account, `<public id>@service-accounts.invalid`. Do not send mail to these `.invalid` addresses.",
+        "The e-mail address in the token, which need not be verified. If a user's token has no address, this is `<id>@users.invalid`. For a service account, this is `<public id>@service-accounts.invalid`. Do not send mail to these `.invalid` addresses.",
     }),
     is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything in every account." }),
     first_name: z.string().optional().meta({ description: "The given name, if the token has it." }),

@@ -84,9 +84,9 @@ export const tokenWrite = (input: {
 });
 
 /**
- * Plans the end of the tokens that are live at `now`: neither revoked nor expired. Returns their public ids. With
- * `revoked`, all of these tokens are revoked at this time. With `expires`, they expire at this time, but a token that
- * expires sooner stays as it is.
+ * Plans the end of the tokens that are live at `now`, which means neither revoked nor expired. Returns the public ids
+ * of the live tokens. If `end` has `revoked`, the live tokens are revoked at that time. If `end` has `expires`, they
+ * expire at that time, but a token that expires sooner stays as it is.
  */
 export async function planTokenEnds(
   table: Reader,

@@ -98,8 +98,8 @@ const inlineUri = (index: number): string => `inline:${index}`;
 /**
  * How long keys are used before they are fetched again, and how long a verified token is remembered, in milliseconds.
  * If an issuer removes a key, the key is used for this time at most. A token that is verified at the end of this time
- * is remembered for the same time again. So after five minutes, no token with the key is accepted. There is one
- * exception: while the keys cannot be fetched, the former keys stay in use.
+ * is remembered for the same time again. So after five minutes, no token that was signed with the key is accepted.
+ * There is one exception: while the keys cannot be fetched, the former keys stay in use.
  */
 const trustedMs = 150_000;
 

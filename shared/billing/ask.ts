@@ -24,9 +24,8 @@ export type AskContext = {
 };
 
 /**
- * The age of a checkout, in milliseconds, after which the worker stops asking: once the provider has answered about an
- * older checkout, only the result page asks again. Bank debits take up to two weeks, so their result comes within this
- * time.
+ * The worker asks about a checkout until the checkout has this age, in milliseconds, and the provider has answered.
+ * After that, only the result page asks. Bank debits take up to two weeks, so their result comes within this time.
  */
 export const askedForMs = 30 * dayMs;
 

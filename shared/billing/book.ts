@@ -22,9 +22,10 @@ import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
- * A managed dedicated IP, as far as its charges need it. The IP is paid in advance until `paid_until`, and is charged
- * from that day on. An IP without `paid_until` was not ready yet, and costs nothing. `first_days_price` is the price of
- * the first days. The price is missing for an IP that an earlier version claimed.
+ * The members of a managed dedicated IP that decide about its charges. The IP is paid in advance until `paid_until`,
+ * and is charged from that day on. An IP without `paid_until` has not been ready yet, and costs nothing until it is
+ * ready. `first_days_price` is the price of the first days. The price is missing for an IP that an earlier version
+ * claimed.
  */
 export type ClaimedIp = Pick<StoredIp, "created_at" | "paid_until" | "first_days_price">;
 
@@ -40,7 +41,7 @@ export type AccountBilling = {
   /** The balance of the wallet when it was read, and the part of this balance that was held. */
   posted: number;
   held: number;
-  /** The available amount of the wallet, minus `postings`. */
+  /** The available amount of the wallet after `postings`. */
   available: number;
   /** The version of the wallet as it was read. */
   walletVersion: number;
@@ -54,7 +55,7 @@ export type AccountBilling = {
   /** The invoices that `postings` pay. */
   paid: StoredInvoice[];
   postings: Posting[];
-  /** The customer's billing profile, which the next invoice shows. It decides about the VAT. */
+  /** The customer's billing profile, which the next invoice shows. The profile decides about the VAT. */
   profile: StoredProfile;
   /** Managed dedicated IPs that a dry run adds to the usage of future days. */
   claimed?: ClaimedIp[];

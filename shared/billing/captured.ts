@@ -9,7 +9,7 @@ import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
 import { noVat, type ChargedVat } from "../wallet/vat.ts";
 import { walletOf } from "../wallet/wallet.ts";
 
-/** A purchase that the wallet has paid: its day, its price without VAT, and its VAT. Minor units. */
+/** A purchase that the wallet has paid. `net` is the price without VAT. Amounts are in minor units. */
 export type Captured = { day: Day; description: string; net: number; vat: ChargedVat };
 
 /** The most purchases on one invoice, so that the invoice fits into one item of the table. */
@@ -19,9 +19,10 @@ const pageSize = 100;
 
 /**
  * The captured purchases that are on no invoice yet, up to a day, oldest first. Every purchase is an entry of the
- * ledger account `revenue`, and the entries are numbered without gaps. `next` is the number of the first entry for the
- * next invoice. The caller stores `next` as `revenue_entries` in the transaction that stores the invoice. So each
- * purchase is on exactly one invoice. `isMore` is true if one invoice cannot have all of these purchases.
+ * ledger account `revenue`, and the ordinals of the entries have no gaps. `next` is the ordinal of the first entry that
+ * the next invoice takes into account. The caller stores `next` as `revenue_entries` in the transaction that stores the
+ * invoice. So each purchase is on exactly one invoice. `isMore` is true if one invoice cannot have all of these
+ * purchases.
  */
 export async function uninvoicedPurchases(
   table: Reader,
@@ -52,7 +53,7 @@ const isPurchase = ({ direction, code }: Entry): boolean =>
   direction === "credit" && !["invoice", "vat", "credit_note"].includes(code);
 
 /**
- * The number of the first entry in the days that are on no invoice. This is for the state of an earlier version, which
+ * The ordinal of the first entry in the days that are on no invoice. This is for the state of an earlier version, which
  * put no purchases on invoices.
  */
 async function firstEntryOf(table: Reader, accountId: string, end: number, from: Day): Promise<number> {

@@ -25,7 +25,7 @@ export const Accrual = z.object({
   sent_mails: z.int().min(0),
   /**
    * The VAT rule of the day. Absent if no VAT was configured when the day was recorded, or if an earlier version
-   * recorded the day without VAT. The invoice charges such a day by the rule of the day on which the invoice is made.
+   * recorded the day without VAT. If absent, the invoice charges the day by the rule of the day of the invoice.
    */
   vat: VatRule.optional(),
 });
@@ -73,9 +73,9 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((tot
  * The invoice lines for days of one month, in the account's currency.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
- * - Each plan has its own lines for each VAT, at the prices of the month. If all lines of a plan together cost less
- *   than the plan's minimum for its days, another line adds the difference. This line has the VAT of the plan's last
- *   day.
+ * - Each plan has its own lines for each VAT rule, at the prices of the month. If all lines of a plan together cost
+ *   less than the plan's minimum for its days, another line adds the difference. This line has the VAT of the plan's
+ *   last day.
  */
 export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] =>
   usageGroups(accruals, noVat, currency).flatMap(({ lines }) => lines);
@@ -93,8 +93,8 @@ function usageGroups(accruals: readonly Accrual[], present: VatRule, currency: s
   for (const day of accruals) groups.set(ruleOf(day), { rule: day.vat ?? present, lines: [] });
   for (const [id, days] of Map.groupBy(accruals, ({ plan_id }) => plan_id)) {
     let used = 0;
-    for (const [rule, some] of Map.groupBy(days, ruleOf)) {
-      const lines = usedLines(id, some, currency);
+    for (const [rule, daysOfRule] of Map.groupBy(days, ruleOf)) {
+      const lines = usedLines(id, daysOfRule, currency);
       used += totalAmount(lines);
       groups.get(rule)?.lines.push(...lines);
     }
@@ -118,7 +118,7 @@ export function usageCost(
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
-/** A plan at the prices of the month of some days (one at least), and the number of days in this month. */
+/** A plan with its prices in the month of these days, and the number of days in the month. Needs one day at least. */
 function planOfMonth(id: PlanId, [first]: readonly Accrual[], currency: string): { plan: Plan; monthDays: number } {
   const day = first?.day ?? "1970-01-01";
   return { plan: planAt(id, day, currency), monthDays: daysInMonth(day) };

@@ -19,7 +19,7 @@ export const CheckoutResult = z
     }),
     purpose: z.enum(["topup", "purchase", "payment_method"]).meta({
       description:
-        "The purpose of the checkout: `topup` for the wallet, `purchase` for names that wait for the payment, `payment_method` to save a payment method.",
+        "The purpose of the checkout: `topup` for the wallet, `purchase` for domain names that wait for the payment, `payment_method` to save a payment method.",
     }),
     amount: MoneyText.nullable().meta({
       description: "The amount of the payment. Null if the checkout takes no money.",
@@ -34,7 +34,7 @@ export const CheckoutResult = z
     checkout_token: z.string().meta({ description: "The token of the request." }),
     dashboard_url: z.string().nullable().optional().meta({
       description:
-        "The `return_url` of the checkout, with `checkout_token` and `status` in its query. Null if the checkout has none.",
+        "The `return_url` of the checkout, with `checkout_token` and `status` in its query. Null if the checkout has no `return_url`.",
     }),
   })
   .meta({ id: "CheckoutResult", description: "The result of a checkout, for its success or cancel page." });

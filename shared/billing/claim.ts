@@ -15,7 +15,7 @@ export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
 });
 type ClaimAnswer = z.input<typeof ClaimAnswer>;
 
-/** Claims a dedicated IP, or answers the costs of a claim. */
+/** Claims a dedicated IP. For a dry run, answers with the costs of a claim instead. */
 export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Promise<ClaimAnswer> =>
   isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
 

@@ -14,8 +14,8 @@ import { nationalRate } from "../wallet/vat.ts";
 import { hasSettings } from "./recharges/auto-recharge.ts";
 
 /**
- * Throws unless accounts can pay in the currency from a day on. It must be a supported currency in which the plans have
- * prices. If VAT is configured, it also needs a rate to the currency of the seller's country.
+ * Throws unless accounts can pay in the currency from a day on. The currency must be supported, and the plans must have
+ * prices in the currency. If VAT is configured, there must be a rate to the currency of the seller's country.
  */
 export function requireOffered(currency: string, day: Day): void {
   const [issue] = AccountCurrency.safeParse(currency).error?.issues ?? [];
@@ -48,7 +48,7 @@ export function setAccountCurrency(
     const state = await table.get(stateKey(accountId), BillingState);
     requireOffered(currency, state?.settle_from ?? dayOf(new Date(account.created_at)));
     if (transactions.next > 0 || (state && state.invoices > 0) || (await hasPayments(table, accountId))) {
-      throw new Error(`The currency stays ${account.currency}, because the account has movements or payments in it.`);
+      throw new Error(`The currency stays ${account.currency}, because the account has movements or payments.`);
     }
     const after = { ...account, currency, updated_at: now.toISOString(), version: account.version + 1 };
     return {

@@ -80,6 +80,12 @@ export function aheadOfCurrentPlan(accountId: string): Ahead {
   return { keys: keys ?? [], ranges: [...(billing.ranges ?? []), ...usage.ranges] };
 }
 
+function planStatusText({ hasPlan, isEnding, isDue }: Record<"hasPlan" | "isEnding" | "isDue", boolean>) {
+  if (!hasPlan) return "cancelled";
+  if (isEnding) return "cancelling";
+  return isDue ? "past_due" : "active";
+}
+
 /** The plan of an account today. A closed account has no plan. */
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
   const [book, { count }] = await Promise.all([
@@ -97,7 +103,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
   return {
     plan_id: planId,
     plan_name: planId && plans[planId].name,
-    status: planId === null ? "cancelled" : isEnding ? "cancelling" : isDue ? "past_due" : "active",
+    status: planStatusText({ hasPlan: planId !== null, isEnding, isDue }),
     price: priced && priced.minimum,
     minimum: priced && priced.minimum,
     prices: priced && priced.prices,

@@ -54,7 +54,7 @@ export const PeriodCost = z
     }),
     total: MoneyText.meta({
       description:
-        "The amount that the wallet will pay: the lines and their VAT. Purchases are not in it, because the wallet has paid them before.",
+        "The amount that the wallet will pay: the lines and their VAT. Purchases are not included, because the wallet has paid them before.",
     }),
   })
   .meta({ id: "PeriodCost", description: "The cost of a billing period." });

@@ -82,7 +82,7 @@ export function payOwedAmount(book: AccountBilling): void {
     amount,
     code: "owed",
     type: "adjustment",
-    description: "Paid back: owed for a payment that was taken back",
+    description: "Debt paid, for a payment that was taken back",
   });
   book.available -= amount;
   let left = amount;

@@ -21,8 +21,8 @@ type PaymentContext = { table: Table; now: () => Date; log: Log };
 
 /**
  * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order. A
- * payment is credited once, by the id of its checkout, even if no top-up is stored for it. Then the wallet pays the
- * account's debts that it can pay. Throws 404 if there is no account. Returns:
+ * payment is credited once, by the id of its checkout, even if no top-up is stored for the payment. Then the wallet
+ * pays the account's debts that it can pay. Throws 404 if there is no account. Returns:
  * - `credited` if this event credited the payment;
  * - `known` if there was nothing to credit;
  * - `ignored` if the event is in another currency, or if its payment was credited before with another amount;
@@ -51,8 +51,8 @@ export async function handlePayment(
 }
 
 /**
- * Logs money that arrived for a closed account. The money is in the wallet, from which the caller pays the account's
- * debts next. The operator decides about the rest.
+ * Logs money that arrived for a closed account. The money is in the wallet. The caller of this function then pays the
+ * account's debts from the wallet. The operator decides about the rest.
  */
 export async function reportClosed(accountId: string, amount: number, { table, log }: PaymentContext): Promise<void> {
   const account = await table.get(accountKey(accountId), StoredAccount);

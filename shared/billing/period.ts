@@ -152,7 +152,7 @@ async function invoicePeriods(
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
   // Many purchases make several invoices of one period. A purchase that is paid after the account was closed, or after
   // the plan was cancelled immediately, makes an invoice for a day that is on another invoice already. So each period
-  // is taken once, and periods of such days are left out.
+  // is taken once, and a period that begins within an earlier period is left out.
   const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
   return periods.filter(({ period_start }, index) =>
     periods.slice(0, index).every(({ period_end }) => period_end < period_start),

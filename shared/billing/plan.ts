@@ -43,8 +43,9 @@ type PlanAnswer = z.output<typeof PlanAnswer>;
 
 const planAnswer = (book: AccountBilling, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
   const isNow = from <= dayOf(book.now);
+  const statusNow = target === null ? "cancelled" : "active";
   return {
-    status: !isNow ? "scheduled" : target === null ? "cancelled" : "active",
+    status: isNow ? statusNow : "scheduled",
     account_status: book.status,
     effective_at: startOf(from).toISOString(),
     eligible: true,

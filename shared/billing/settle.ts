@@ -27,7 +27,7 @@ export async function accrueThrough(table: Reader, book: AccountBilling, last: D
 /**
  * Makes an invoice for the recorded days and the purchases up to `last`. The recorded days must be of one month. Makes
  * no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an invoice
- * of their own, and the days stay on no invoice. In this case the caller must call this function again.
+ * of their own, and the days are not invoiced yet. In this case the caller must call this function again.
  */
 export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;
@@ -47,7 +47,7 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
 
 /**
  * Invoices the purchases that were paid after an immediate cancellation, on the same day. Does nothing if this day is
- * later than `last`. Call this function before the next day is recorded: afterwards it does nothing.
+ * later than `last`. Call this function before the next day is recorded. After that, the function does nothing.
  */
 export async function settleLate(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { settle_from, accrue_from } = book.state;
@@ -56,9 +56,9 @@ export async function settleLate(table: Reader, book: AccountBilling, last: Day)
 }
 
 /**
- * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Such
- * purchases came after the closing of the account, or after an immediate cancellation on the same day. All other
- * purchases are on the invoice of their days.
+ * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. These
+ * purchases were paid after the account was closed, or after the plan was cancelled immediately on the same day. All
+ * other purchases are on the invoice of their days.
  */
 export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   for (let isMore = true; isMore;) {
@@ -113,7 +113,7 @@ function addInvoice(
 }
 
 /**
- * The most invoices that one transaction pays. A transaction has room for 100 writes. Each invoice takes seven of them,
+ * The most invoices that one transaction pays. A transaction has room for 100 writes. Each invoice takes seven writes,
  * and the transaction may also record a month of days, with a write for each day.
  */
 const maxPaid = 5;

@@ -48,7 +48,8 @@ const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minu
 /**
  * Closes all days that can be closed, of all accounts in the queue, for `budgetMs` milliseconds at most.
  * - First puts the accounts that are not in the queue yet into the queue (`queueAccounts`).
- * - Then goes through the shards that no other process has claimed. It begins with a different shard in each minute.
+ * - Then goes through the shards that no other process has claimed. The run begins with a different shard in each
+ *   minute.
  * - An account that fails is logged and tried again later. Other accounts do not wait for it.
  * - A process may die at any time: its claim ends after `claimMs`, and another process goes on.
  */
@@ -143,7 +144,7 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
  * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
  * But an earlier version may have closed the day of this task already. In this case this function also queues the
  * account's next day. An account with the status `closed` has no further days. But it stays in the queue, with a task
- * for the next day, while a purchase of it is still to be invoiced or paid (`isPending`).
+ * for the next day, while one of its purchases is still to be invoiced or paid (`isPending`).
  */
 async function moveInQueue(accountId: string, at: string, { table, now }: SweepContext): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);

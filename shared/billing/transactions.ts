@@ -48,6 +48,7 @@ export async function listTransactions(
   if (type === undefined && since === undefined && until === undefined) {
     return readTransactions(table, accountId, { skip, take, order });
   }
+  // The transactions of a range of time have consecutive positions, from `first` on.
   const { first, count } = await rangeOf(table, accountId, since, until);
   const sorted = (items: StoredTransaction[]) => (order === "asc" ? items : items.toReversed());
   if (type === undefined) {
@@ -57,6 +58,7 @@ export async function listTransactions(
     const { items } = await readTransactions(table, accountId, { skip: start, take: size });
     return { items: sorted(items), total: count };
   }
+  // Only a read of all transactions in the range tells how many have the type.
   if (count > mostSearched) throw tooMany("type", `${count} transactions would have to be searched`, mostSearched);
   const { items } = await readTransactions(table, accountId, { skip: first, take: count });
   const found = sorted(items.filter((item) => item.type === type));
@@ -136,8 +138,8 @@ const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): 
 
 /**
  * Returns the transactions, each with `effective_at` as the time at which the transaction first appeared. The first
- * version of the product overwrote `effective_at` when it resolved a hold. For such a row, the time comes from the
- * ledger's movement.
+ * version of the product overwrote `effective_at` when it resolved a hold. For a row with an overwritten time, the time
+ * comes from the ledger's movement.
  */
 async function withFirstTimes(
   table: Reader,

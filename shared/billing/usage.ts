@@ -25,8 +25,8 @@ type UsageByDay = {
   dedicatedIpsOn: (day: Day) => number;
   /**
    * Whether the account has a managed dedicated IP that counts on a day. An IP counts on the days on which it is
-   * charged. In its first days, which are paid in advance, it counts on the days for which their price is enough
-   * (`isPaidFor`).
+   * charged. In its first days, which are paid in advance, an IP counts only if the price that was paid for these days
+   * is enough (`isPaidFor`).
    */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
@@ -36,12 +36,12 @@ type IsPaidFor = (ip: ClaimedIp, day: Day) => boolean;
 
 /**
  * Reads the usage of an account on the days from `from` on.
- * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
- * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists
+ * - A day counts each mailbox that existed on this day, also a mailbox that was deleted or purged later.
+ * - A day counts each managed dedicated IP that existed on this day, also an IP that was deleted later. An IP exists
  *   from the day on which it was first ready, when its first days were paid. It is charged from the day on which its
- *   prepaid time ends. An IP that is not ready exists on days after `today` only, and is not charged. `claimed` are
- *   IPs that a dry run adds.
- * - In its first days, an IP counts in `hasDedicatedIpOn` only on days for which their price is enough (`isPaidFor`).
+ *   prepaid time ends. An IP that is not ready yet is expected to be ready on the day after `today`. `claimed` are IPs
+ *   that a dry run adds.
+ * - In its first days, an IP counts in `hasDedicatedIpOn` only on days for which `isPaidFor` returns true.
  */
 export async function readUsage(
   table: Reader,
@@ -59,7 +59,7 @@ export async function readUsage(
   ]);
   const ips = [...managed, ...claimed].map((ip: OwnedIp) => {
     const { paid_until, last_day: last = "9999-12-31" } = ip;
-    // A forecast expects that an IP that is not ready yet becomes ready tomorrow.
+    // For a forecast, an IP that is not ready yet becomes ready tomorrow.
     const charged = paid_until === undefined ? plusDays(today, 1 + dedicatedIpFirstDays) : dayOf(new Date(paid_until));
     return { ip, first: plusDays(charged, -dedicatedIpFirstDays), charged, last };
   });
@@ -92,11 +92,11 @@ const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
  * have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
  * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, and only
- *   on a plan. The account may have sent these mails before it was suspended. Days without mails are left out.
- * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
- *   left out.
- * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none. In its
- *   first days, an IP counts only if its claim paid the price of the day's plan at least.
+ *   on a plan. The account may have sent these mails before it was suspended. If no mail was sent, the day is left out.
+ * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. If no IP is charged, the
+ *   day is left out.
+ * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has no IP that
+ *   counts. In its first days, an IP counts only if its claim paid the price of the day's plan at least.
  */
 export async function usageOfDays(
   table: Reader,
@@ -117,17 +117,18 @@ export async function usageOfDays(
     const plan_id = planOn(state, day);
     const sent_mails = sent.get(day) ?? 0;
     const lacksNeededIp = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
-    const one = { day, plan_id: plan_id === null || lacksNeededIp ? defaultPlan : plan_id };
+    const charged = { day, plan_id: plan_id === null || lacksNeededIp ? defaultPlan : plan_id };
     if (!isServedOn(book, day))
-      return plan_id === null || sent_mails === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips: 0, sent_mails }];
+      return plan_id === null || sent_mails === 0 ? [] : [{ ...charged, mailboxes: 0, dedicated_ips: 0, sent_mails }];
     const dedicated_ips = dedicatedIpsOn(day);
-    if (plan_id === null) return dedicated_ips === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips, sent_mails: 0 }];
+    if (plan_id === null)
+      return dedicated_ips === 0 ? [] : [{ ...charged, mailboxes: 0, dedicated_ips, sent_mails: 0 }];
     const mails = day < today ? sent_mails : Math.max(sent_mails, mailsPerDay);
-    return [{ ...one, mailboxes: mailboxesOn(day), dedicated_ips, sent_mails: mails }];
+    return [{ ...charged, mailboxes: mailboxesOn(day), dedicated_ips, sent_mails: mails }];
   });
-  return used.map((one) => {
-    const vat = vatRule(book.profile, one.day);
-    return vat.treatment === "none" ? one : { ...one, vat };
+  return used.map((accrual) => {
+    const vat = vatRule(book.profile, accrual.day);
+    return vat.treatment === "none" ? accrual : { ...accrual, vat };
   });
 }
 

@@ -11,12 +11,14 @@ import type { Change } from "./kind.ts";
 
 /*
  * Every recorded change in an account is one entry of the account's journal, written by the transaction that makes the
- * change. Writes that change no resource for callers are not recorded (`housekeeping` of `ChangePlan`). The audit log
- * reads the journal, and a worker publishes each entry from the table's stream (transactional outbox).
+ * change. A transaction that changes nothing in the public view of a resource records no change (`housekeeping` of
+ * `ChangePlan`). The audit log reads the journal, and a worker publishes each entry from the table's stream
+ * (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
  */
+
 /** How long the changes of an account are kept, in days. */
 const retentionDays = 400;
 
@@ -28,8 +30,8 @@ export const changeJournalOf = (accountId: string): Journal => ({
 });
 
 /**
- * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept about as long as a change
- * that is made at `now`.
+ * The `ttl`, in seconds since 1970, of the row of a grant or service account that was revoked or has expired at `now`.
+ * The row is kept about as long as a change that is made at `now`.
  */
 export const ttlOfEnded = (now: Date): number => Math.ceil((now.getTime() + retentionDays * dayMs) / 1_000);
 
@@ -49,8 +51,8 @@ export type Author = {
 };
 
 /**
- * The product itself as the author of changes without a caller. `id` is the part of the product. Without `requestId`,
- * the changes get a new request id.
+ * The product itself as the author of changes without a caller. `id` names the part of the product that makes the
+ * changes. Without `requestId`, the changes get a new request id.
  */
 export const systemAuthor = (action: string, id: string, requestId: string = randomUUID()): Author => ({
   action: `system: ${action}`,
@@ -111,9 +113,7 @@ export function recordWrites(accountId: string, changes: readonly Change[], auth
   return appendEntries(changeJournalOf(accountId), rows, now);
 }
 
-/**
- * A change as EventBridge and webhooks get it. The actor is without e-mail and IP address, to protect personal data.
- */
+/** A change as EventBridge and webhooks get it. To protect personal data, the actor has no e-mail or IP address. */
 export type Event = {
   id: string;
   type: string;

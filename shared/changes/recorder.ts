@@ -8,8 +8,9 @@ import type { Change } from "./kind.ts";
 import { type Author, recordWrites } from "./record.ts";
 
 /**
- * Writes to an item that several plans may need to write, such as the zone of several records. A transaction cannot
- * write an item twice. So these writes can only be passed as `ChangePlan.sole`, and a plan has only one `sole`.
+ * Writes that must all come from one plan, such as all writes of a transaction to DNS records. Two plans could write
+ * the same item, such as the zone of the records, and a transaction cannot write an item twice. The writes are private,
+ * so that they can only be passed as `ChangePlan.sole`, and a plan has only one `sole`.
  */
 export class SoleWrites {
   readonly #writes: readonly Write[];
@@ -18,6 +19,7 @@ export class SoleWrites {
     this.#writes = writes;
   }
 
+  /** The writes of a plan's `sole`; none if the plan has no `sole`. */
   static list(sole: SoleWrites | undefined): readonly Write[] {
     return sole ? sole.#writes : [];
   }
@@ -27,19 +29,19 @@ export class SoleWrites {
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   sole?: SoleWrites | undefined;
-  /** Allows writes without a recorded change, which are refused otherwise. */
+  /** Allows the plan to write without a recorded change. Without this flag, a plan that writes must record a change. */
   housekeeping?: boolean;
-  /** The answer to store for the idempotency key. The default is the value. */
+  /** The answer to store for the idempotency key. The default is `value`. */
   answer?: unknown;
   /**
-   * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. A
-   * later refusal of the call releases the key. If a `partial` transaction has recorded a change on a route with
-   * `resumes`, only a repeat of the same request can then use the key.
+   * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. If
+   * the call is refused later, the key is released. If a `partial` transaction of a route with `resumes` has recorded a
+   * change before the refusal, the key is released only for a repeat of the same request.
    */
   partial?: boolean;
   /**
-   * Whether to note at the caller's claim, in this transaction, that the request has begun. Only for a `partial` plan.
-   * The note stays if the begun work is undone later. A repeat of the call finds `hasBegun` in its context.
+   * Whether to note in the caller's claim, in this transaction, that the request has begun. Only for a `partial` plan.
+   * The note stays even if the call later undoes its work. A repeat of the call gets the note as `Context.hasBegun`.
    */
   begins?: boolean;
   /**
@@ -48,7 +50,8 @@ export type ChangePlan<T> = Plan<T> & {
    */
   current?: object;
   /**
-   * Whether an earlier transaction of the call has compared `If-Match`. That transaction may have changed the resource.
+   * Whether an earlier transaction of the call has compared `If-Match`. If so, `If-Match` is not compared again,
+   * because the earlier transaction may have changed the resource.
    */
   matched?: boolean;
 };
@@ -64,7 +67,7 @@ type Recording = {
   accountId: string;
   author: Author;
   now: () => Date;
-  /** The idempotency key whose answer the transaction stores. */
+  /** The caller's claim on an idempotency key. The transaction stores the answer of the key. */
   claim?: Claim | undefined;
   /** The caller's condition on the resource with the id `targetId`. */
   ifMatch?: IfMatch | undefined;
@@ -76,7 +79,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
   let isAnswered = false;
   return async (plan) => {
     let isLast = true;
-    let isPart = false;
+    let isPartRecorded = false;
     const result = await table.commit(async () => {
       const planned = await plan();
       const { value, changes, matched = false, housekeeping = false, partial = false, begins = false } = planned;
@@ -84,19 +87,19 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without a recorded change`);
       }
-      const { current = changes.find(({ resource, current }) => current && resource.id === targetId)?.current } =
-        planned;
+      const targetChange = changes.find((one) => one.current && one.resource.id === targetId);
+      const current = planned.current ?? targetChange?.current;
       if (current && !matched) requireMatch(ifMatch, current);
       const recorded = recordWrites(accountId, changes, author, now());
       isLast = !partial;
-      isPart = partial && changes.length > 0;
+      isPartRecorded = partial && changes.length > 0;
       const answer: Write[] =
         claim && !partial && !isAnswered ? [claim.settle("answer" in planned ? planned.answer : value)] : [];
       const begun = claim && partial && begins ? [claim.begin()] : [];
       return { value, writes: [...writes, ...recorded, ...answer, ...begun] };
     });
     isAnswered ||= isLast;
-    if (claim && isPart) claim.isPartlyDone = true;
+    if (claim && isPartRecorded) claim.isPartlyDone = true;
     return result;
   };
 }
@@ -121,7 +124,7 @@ export type Claim = {
    * with the same key has another id.
    */
   id: string;
-  /** Whether a part of the request may be done: by this call, or by an earlier request that this request repeats. */
+  /** Whether this call, or an earlier request that this call repeats, may already have done a part of the request. */
   isPartlyDone: boolean;
   /** Whether an earlier attempt of the request, and not this one, has committed the write of `begin`. */
   hasBegun: boolean;

@@ -16,7 +16,7 @@ export const ReadOnlyReason = z
   .optional();
 
 /** An address of the issuer: HTTPS, or HTTP on this machine. */
-const Endpoint = z
+const IssuerUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => url.startsWith("https:") || ["127.0.0.1", "localhost"].includes(new URL(url).hostname), {
     error: "Write an address with https",
@@ -33,20 +33,20 @@ const Issuer = z
     /** The keys themselves, for the embedded issuer. */
     jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
     algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
-    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send this type. */
+    /** `at+jwt` requires the token type of RFC 9068. `any` is for issuers whose tokens do not have this type. */
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
     /** The address of the userinfo endpoint (OpenID Connect Core §5.3). By default the issuer's metadata names it. */
-    userinfoEndpoint: Endpoint.optional(),
+    userinfoEndpoint: IssuerUrl.optional(),
     /** Whether an e-mail address from the issuer counts as verified if the claim `email_verified` is missing. */
     emailsAreVerified: z.boolean().default(false),
     /** How people sign in on the product's pages. Without this setting, the pages offer no sign-in. */
     signIn: z
       .strictObject({
-        /** A public client (RFC 6749 §2.1), registered with `/invitation` as a redirect address. */
+        /** The id of a public client (RFC 6749 §2.1) that is registered with `/invitation` as a redirect address. */
         clientId: z.string().min(1),
         /** The endpoints. By default the issuer's metadata names them. */
-        authorizationEndpoint: Endpoint.optional(),
-        tokenEndpoint: Endpoint.optional(),
+        authorizationEndpoint: IssuerUrl.optional(),
+        tokenEndpoint: IssuerUrl.optional(),
         scope: z.string().default("openid email profile"),
         /** Further parameters of the request, such as `resource` (RFC 8707) or `audience`. */
         parameters: z.record(z.string(), z.string()).default({}),
@@ -81,14 +81,14 @@ export const Environment = z.object({
   ALLOWED_ORIGINS: z.string().default(""),
   /** The origins to which payers may be led after a checkout, separated by commas. */
   RETURN_ORIGINS: z.string().default(""),
-  /** Whether payers may also be led to this machine, also over plain HTTP. For development and tests. */
+  /** Whether payers may be led to this machine too, even over plain HTTP. For development and tests. */
   RETURN_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
   /** `text` is for people who read the log in a terminal. */
   LOG_FORMAT: z.enum(["json", "text"]).default("json"),
   LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
   /** The reason why changes are forbidden. Undefined if changes are allowed. */
   READ_ONLY: ReadOnlyReason,
-  /** Whether webhooks may call this machine, also over plain HTTP. For development and tests. */
+  /** Whether webhooks may call this machine, even over plain HTTP. For development and tests. */
   WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
 });
 export type Environment = z.output<typeof Environment>;

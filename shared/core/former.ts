@@ -6,7 +6,7 @@ import { plusDays, type Day } from "./time.ts";
  * the end of this day.
  */
 
-/** A former value. `until` is the last day at whose end the value held. */
+/** A former value. `until` is the last day that ended with this value. */
 export type Former<T> = T & { until: Day };
 
 /** For how many days former values are kept. A day is always recorded sooner than this. */
@@ -20,7 +20,7 @@ export const valueOn = <T>(day: Day, present: T, former: readonly Former<T>[] = 
 export function withFormer<T>(former: readonly Former<T>[] = [], before: T, today: Day): Former<T>[] {
   const [yesterday, oldest] = [plusDays(today, -1), plusDays(today, -formerDays)];
   const kept = former.filter(({ until }) => until >= oldest);
-  // If the value has changed earlier today, the list already has the value at the end of yesterday, and `before` held
-  // at the end of no day.
+  // If the value has changed earlier today, the list already has the value with which yesterday ended. In this case no
+  // day ended with `before`, so `before` is not added.
   return (kept.at(-1)?.until ?? "") >= yesterday ? kept : [...kept, { ...before, until: yesterday }];
 }

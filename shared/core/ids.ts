@@ -50,10 +50,10 @@ export function ordinalOf(id: string): number | undefined {
  */
 export function timeOrderedId(now: Date, sequence?: number): string {
   const random = randomBytes(10).toString("hex");
+  const time = now.getTime().toString(16).padStart(12, "0");
+  const afterTime = sequence === undefined ? random.slice(0, 3) : sequence.toString(16).padStart(3, "0");
   const variant = ((Number.parseInt(random.charAt(19), 16) & 3) | 8).toString(16);
-  return dashed(
-    `${now.getTime().toString(16).padStart(12, "0")}7${sequence === undefined ? random.slice(0, 3) : sequence.toString(16).padStart(3, "0")}${variant}${random.slice(3, 18)}`,
-  );
+  return dashed(`${time}7${afterTime}${variant}${random.slice(3, 18)}`);
 }
 
 /** The time in a UUIDv7, to the millisecond; undefined if the id is not a UUIDv7. */

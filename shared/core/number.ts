@@ -16,7 +16,7 @@ function normalForm(number: string): string {
   let end = digits.length;
   while (digits[end - 1] === "0") end -= 1;
   const significant = digits.slice(0, end);
-  return significant === ""
-    ? "0"
-    : `${significant}e${Number(power) - fraction.length + digits.length - significant.length}`;
+  if (significant === "") return "0";
+  const removedZeros = digits.length - significant.length;
+  return `${significant}e${Number(power) - fraction.length + removedZeros}`;
 }

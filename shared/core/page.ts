@@ -25,7 +25,7 @@ export type Order = z.output<typeof Order>;
 /** The query parameter for the order of a list. `first` is the default. */
 export const orderQuery = (first: Order) => ({
   order: Order.default(first).meta({
-    description: "`asc` for ascending order, such as oldest first; `desc` for the reverse.",
+    description: "`asc` for ascending order, such as oldest first, and `desc` for the reverse.",
   }),
 });
 
@@ -141,11 +141,11 @@ export async function readConcatenated<T>(
     const first = Math.max(0, end - take);
     return (await readConcatenated(sources, first, end - first)).toReversed();
   }
-  let before = 0;
+  let rowsBefore = 0;
   const parts = sources.flatMap(({ total, read }) => {
-    const from = Math.max(0, skip - before);
-    const count = Math.min(total, skip + take - before) - from;
-    before += total;
+    const from = Math.max(0, skip - rowsBefore);
+    const count = Math.min(total, skip + take - rowsBefore) - from;
+    rowsBefore += total;
     return count > 0 ? [() => read(from, count)] : [];
   });
   let hasFailed = false;

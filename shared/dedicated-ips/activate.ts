@@ -44,9 +44,9 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
 /**
  * Takes the addresses that a host has just proved from their present holders, the rivals of the host. This function
  * does not give the addresses to the host: the caller must use `planFirmHold` next. A rival that loses one address
- * loses all of its addresses. It returns to `pending_authorization`; a suspended rival does so once it is resumed. All
- * hosts publish their proof for an address at the same name, so `check` has the texts of a rival too. Throws 409
- * `ip_taken`:
+ * loses all of its addresses. The rival returns to `pending_authorization`. A suspended rival gets this status when it
+ * is resumed. All hosts publish their proof for an address at the same name, so `check` has the texts of a rival too.
+ * Throws 409 `ip_taken`:
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */
@@ -78,8 +78,8 @@ const mayKeep = ({ status, key_hash }: StoredIp, { texts }: ContestedAddress): b
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
 
 /**
- * Plans to take all addresses from a host that may not keep the contested address. Plans nothing if the host does not
- * hold the contested address any more. Throws 409 `ip_taken` if the host may keep the address.
+ * Plans to take all addresses from a host that has no right to keep the contested address. Plans nothing if the host
+ * does not hold the contested address any more. Throws 409 `ip_taken` if the host may keep the address.
  */
 async function planTakeover(
   table: Reader,

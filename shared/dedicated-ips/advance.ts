@@ -76,8 +76,9 @@ function storeResult(ip: StoredIp, { members, moreWrites, verb }: Progress, cont
   return commit(async () => {
     const current = await ipById(table, ip.account_id, ip.id);
     if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-    const isVisible =
-      JSON.stringify(ipView(current)) !== JSON.stringify(ipView({ ...current, ...members } as StoredIp));
+    // A change that the view does not show is stored, but it is not recorded and does not change `updated_at`.
+    const changed = { ...current, ...members } as StoredIp;
+    const isVisible = JSON.stringify(ipView(current)) !== JSON.stringify(ipView(changed));
     const { after, writes } = ipUpdate(current, isVisible ? { ...members, updated_at: now().toISOString() } : members);
     return {
       value: undefined,
@@ -93,8 +94,9 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
 
 /**
  * Activates a managed dedicated IP whose address has the right reverse DNS, and captures the price of its first days.
- * If the account was closed meanwhile, changes nothing: the next check takes the dedicated IP back. If the reverse DNS
- * is not right, schedules the next check. If it is still not right after `provisioningMs`, removes the dedicated IP.
+ * If the account was closed meanwhile, changes nothing, because the next check takes the dedicated IP back. If the
+ * reverse DNS is not right, schedules the next check. If it is still not right after `provisioningMs`, removes the
+ * dedicated IP.
  */
 async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
@@ -119,8 +121,8 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
 
 /**
  * Stores the findings of a check that did not pass, and schedules the next check. The waits grow from a minute to a
- * day. The next check is at `deadline` at the latest: a dedicated IP that has not passed then is deleted, or must be
- * authorized again.
+ * day. The next check is at `deadline` at the latest. A dedicated IP that does not pass the check at `deadline` is
+ * deleted, or must be authorized again.
  */
 function scheduleRetry(
   ip: StoredIp,

@@ -57,6 +57,7 @@ export async function moveDomains(
   const result = await beginOperation(request, context, patienceMs);
   if ("detail" in result) return { detail: result.detail, moved: [] };
   const { operation } = result;
+  // `left` still has all domains that this operation moves, because no domain is settled yet.
   await moveAll(request, operation, context);
   return { detail: await finishOperation(operation, context), moved: operation.left };
 }
@@ -158,9 +159,10 @@ async function moveAll(
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // The domains are read before the operation. So an operation that is found had not been dropped when the domains
-      // were read. Whoever drops it after that changes the version of one of its domains (`fence` of `dropOperation`).
-      // This transaction has a condition on the version of every domain, so it fails.
+      // The domains are read before the operation. So if the operation is found, it still existed when the domains were
+      // read. If another request drops the operation later, that request changes the version of one of the domains
+      // (`fence` of `dropOperation`). This transaction has a condition on the version of every domain, so it then
+      // fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;

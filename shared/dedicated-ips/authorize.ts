@@ -26,7 +26,7 @@ export const AuthorizedIp = DedicatedIp.extend({
     .optional()
     .meta({
       description:
-        "The login with which our mail servers hand mail over to your host, if this call created a setup key. Let your host relay mail for this login only. It is shown only once.",
+        "The login with which our mail servers hand mail over to your host, if this call created a setup key. Let your host relay mail for this login only. The login is shown only once.",
     }),
 }).meta({
   id: "DedicatedIpAuthorization",

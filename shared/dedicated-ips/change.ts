@@ -62,9 +62,9 @@ export function renameIp(accountId: string, id: string, name: string, context: C
 const maxTries = 5;
 
 /**
- * Runs a plan that resolves a hold. If another process has resolved the hold since the dedicated IP was read, runs the
- * plan again, five times in all at most. The hold and the dedicated IP change in one transaction, so the next run sees
- * both changes.
+ * Runs a plan that resolves a hold on money in the wallet. If another process has resolved the hold since the dedicated
+ * IP was read, runs the plan again, five times in all at most. The hold and the dedicated IP change in one transaction,
+ * so the next run sees both changes.
  */
 export async function retryOnConflict<T>(plan: () => Promise<ChangePlan<T>>): Promise<ChangePlan<T>> {
   for (let tries = 1; ; tries++) {

@@ -5,11 +5,10 @@ import { isProof, type StoredIpAddress, type StoredIp } from "./dedicated-ip.ts"
 import { setupName } from "./view.ts";
 
 /**
- * The result of checking one address.
- * - `failed`: something is missing or wrong.
- * - `unknown`: the check could not be completed, for example because the DNS gave no answer.
- * - `texts`: all texts at `_setup` below the address's reverse name. They may contain the proofs of several hosts.
- *   Present only if the proof of the checked host is among them.
+ * The result of checking one address. The status is `failed` if something is missing or wrong. It is `unknown` if the
+ * check could not be completed, for example because the DNS gave no answer. `texts` are all texts at `_setup` below the
+ * address's reverse name. They may contain the proofs of several hosts. `texts` is present only if the proof of the
+ * checked host is among them.
  */
 type AddressCheck = {
   status: "passed" | "failed" | "unknown";
@@ -141,6 +140,7 @@ export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsChe
   );
   const failed = checks.filter(({ status }) => status === "failed");
   const unknown = checks.filter(({ status }) => status === "unknown");
+  // A failed address decides the result, or else an unknown address, or else the first address.
   const decisive = [...failed, ...unknown, ...checks][0];
   return {
     status: decisive?.status ?? "passed",

@@ -43,7 +43,7 @@ type PlannedClaim = {
   writes: Write[];
 };
 
-/** Plans a claim without the wallet. Throws the errors of `reserveIp`, except `insufficient_funds`. */
+/** Plans a claim, without the change of the wallet. Throws the errors of `reserveIp`, except `insufficient_funds`. */
 export async function planClaim({ accountId, optionId, name }: Claim, table: Reader, at: Date): Promise<PlannedClaim> {
   await requireOption(table, optionId);
   const { price, currency, unchanged } = await priceFor(table, accountId, at);
@@ -110,8 +110,8 @@ async function priceFor(
 ): Promise<{ price: number; currency: string; unchanged: Write }> {
   const { state, currency } = await billingOf(table, accountId);
   const today = dayOf(at);
-  // A dedicated IP is charged by the plan, so an account without a plan cannot have one. For the same reason,
-  // `cancelPlan` refuses to cancel the plan of an account that has one.
+  // A dedicated IP is charged by the plan, so an account without a plan cannot have a dedicated IP. For the same
+  // reason, `cancelPlan` refuses to cancel the plan of an account that has a dedicated IP.
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;

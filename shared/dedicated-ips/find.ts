@@ -53,7 +53,7 @@ export async function domainsWithCapability(
   if (domains) return domains;
   throw invalidAt(
     ["path", "account_id"],
-    `You can see more than ${domainLimit.toLocaleString("en-US")} of the account's domains, but not all. This needs the capability ${capability} on the account`,
+    `You can see more than ${domainLimit.toLocaleString("en-US")} of the account's domains, but not all. This call needs the capability ${capability} on the account`,
     "too_broad",
   );
 }
@@ -95,7 +95,7 @@ export async function ipToMove(params: IpParams, context: ReadContext): Promise<
   await visibleIp(params, ["ip.view"], context);
   throw new Problem(
     "forbidden",
-    "This needs the capability ip.assign on the account, or on a domain that sends from the dedicated IP.",
+    "This call needs the capability ip.assign on the account, or on a domain that sends from the dedicated IP.",
     { required_capability: "ip.assign" },
   );
 }

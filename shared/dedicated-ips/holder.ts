@@ -78,7 +78,7 @@ export const isOf = (holder: Holder | undefined, { account_id, id }: Owner): boo
 
 /**
  * The write that gives a host a firm hold on an address. `holder` is the present holder: this host, or undefined. The
- * write fails if the address has another holder by then.
+ * write fails if the address has another holder when the write is made.
  */
 export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder | undefined): Write => ({
   put: { ...holderKey(ip), account_id, dedicated_ip_id: id, firm: true },
@@ -90,8 +90,8 @@ export async function planLoosening(table: Reader, owner: Owner, ips: readonly s
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {
     if (!isOf(holders[index], owner)) return [];
-    const isOwn = { account_id: owner.account_id, dedicated_ip_id: owner.id };
-    return [{ update: holderKey(ip), set: { firm: false }, if: isOwn }];
+    const ownHold = { account_id: owner.account_id, dedicated_ip_id: owner.id };
+    return [{ update: holderKey(ip), set: { firm: false }, if: ownHold }];
   });
 }
 

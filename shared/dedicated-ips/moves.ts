@@ -51,9 +51,9 @@ export async function readDomainIndexes(
 }
 
 /**
- * Requires the permissions for a stored answer to a request that named the domains `refs`. Throws the 422 of
- * `readDomainIndexes`, but not for a domain that does not exist. Throws 403 `forbidden` if the caller may not see a
- * domain of the answer.
+ * Requires that the caller may get the stored answer to an earlier request, which named the domains `refs`. Throws the
+ * 422 of `readDomainIndexes`, but not for a domain that does not exist. Throws 403 `forbidden` if the caller may not
+ * see a domain of the answer.
  */
 export async function requireRepeatable(
   accountId: string,
@@ -68,7 +68,7 @@ export async function requireRepeatable(
     answer.domains.map(({ id }) => id),
   );
   if (shown.every((domain) => covers(viewer.permissions, "domain.view", scopesOfDomain(domain)))) return;
-  throw new Problem("forbidden", "This needs the capability domain.view on all domains of the stored answer.", {
+  throw new Problem("forbidden", "This call needs the capability domain.view on all domains of the stored answer.", {
     required_capability: "domain.view",
   });
 }
@@ -81,8 +81,8 @@ async function requireAssignable(accountId: string, refs: readonly string[], vie
 }
 
 /**
- * Returns the domains that have to move: to assign domains, those that do not send from the dedicated IP; to unassign
- * domains, those that do. Throws:
+ * Returns the domains that have to move. When domains are assigned, these are the domains that do not send from the
+ * dedicated IP yet. When domains are unassigned, these are the domains that send from the dedicated IP. Throws:
  * - 422 if a domain of `indexes` does not exist any more.
  *
  * When domains are assigned, also throws:

@@ -76,10 +76,10 @@ export async function takeBackSoon(accountId: string, table: Table, at: Date): P
   for (const { id } of managed) {
     await commit(async () => {
       const ip = await ipById(table, accountId, id);
-      const isDue = !ip || (ip.due_at !== null && ip.due_at <= due_at);
+      const isGoneOrDue = !ip || (ip.due_at !== null && ip.due_at <= due_at);
       return {
         value: undefined,
-        writes: isDue ? [] : ipUpdate(ip, { due_at }).writes,
+        writes: isGoneOrDue ? [] : ipUpdate(ip, { due_at }).writes,
         changes: [],
         housekeeping: true,
       };

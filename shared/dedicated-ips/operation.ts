@@ -76,7 +76,7 @@ export function shrinkWrites(
   remaining: string[],
 ): Write[] {
   const key = operationKey(account_id, dedicated_ip_id);
-  const isUnchanged = { id, version };
-  if (remaining.length > 0) return [{ update: key, set: { left: remaining }, add: { version: 1 }, if: isUnchanged }];
-  return [{ delete: key, if: isUnchanged }, { delete: dueKey(operationQueue, [account_id, dedicated_ip_id], due_at) }];
+  const asRead = { id, version };
+  if (remaining.length > 0) return [{ update: key, set: { left: remaining }, add: { version: 1 }, if: asRead }];
+  return [{ delete: key, if: asRead }, { delete: dueKey(operationQueue, [account_id, dedicated_ip_id], due_at) }];
 }

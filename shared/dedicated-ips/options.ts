@@ -24,7 +24,7 @@ export const IpOption = z
     asn: z.int().meta({ description: "The autonomous system of the addresses." }),
     price: MoneyText.meta({
       description:
-        "The price of the first 30 days of an address, without VAT: the price of a month in the account's plan. If the account had other plans in the last 30 days, or has other plans planned, the highest price of all these plans counts.",
+        "The price of the first 30 days of an address, without VAT: the price of a month in the account's plan. If the account had other plans in the last 30 days, or will change to other plans, the highest price of all these plans counts.",
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     available: z.int().min(0).meta({ description: "How many addresses can be claimed." }),

@@ -51,7 +51,7 @@ export const HostAddresses = z
     });
   })
   .meta({
-    description: `The host's addresses, 1 to ${addressLimit}, IPv4 and IPv6, on the public internet. Mail for the host goes to port 587 of the first address.`,
+    description: `The host's addresses, 1 to ${addressLimit}, IPv4 and IPv6, on the public internet. Our servers hand mail over to the host at port 587 of the first address.`,
     examples: [["8.8.8.8", "2606:4700::1111"]],
   });
 

@@ -31,8 +31,8 @@ function relayIn({ relay, addresses: [first] }: StoredIp): Endpoint | undefined 
 
 /**
  * The server to which users of a domain connect to send mail: the relay of the domain's active managed dedicated IP.
- * Undefined for other domains: our own servers take their mail. If the domain sends from a customer's own host, our
- * servers sign the mail and pass it on to the host.
+ * Undefined for other domains, because their users connect to our own servers. If the domain sends from a customer's
+ * own host, our servers sign the mail and pass it on to the host.
  */
 export async function relayOf(
   table: Reader,

@@ -31,6 +31,7 @@ import { ipViewFor, ipView } from "./view.ts";
  */
 export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState, now: Date): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
+  // Every dedicated IP has an ordinal in its id. No row has the ordinal -1.
   const ordinal = ordinalOf(id) ?? -1;
   const ips = addresses.map((address) => address.ip);
   const [list, releases] = await Promise.all([
@@ -64,7 +65,8 @@ export async function planUnassigned(
   if (!stored || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // The entry and the count were read at different times, and may disagree. In that case the transaction fails.
+  // The entry and the count are read at different times, so the count can be 0 here. The transaction then fails.
+  // `Math.max` only keeps the view in this plan valid.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [

@@ -38,7 +38,7 @@ export async function planBatch(
 ): Promise<ChangePlan<BatchResult | undefined>> {
   const { account_id, dedicated_ip_id, kind } = operation;
   const expected = operation.left.slice(0, domainsPerTransaction);
-  const [current, ip, early] = await Promise.all([
+  const [current, ip, likelyDomains] = await Promise.all([
     readOperation(table, account_id, dedicated_ip_id),
     ipById(table, account_id, dedicated_ip_id),
     domainsByIds(table, account_id, expected),
@@ -47,11 +47,11 @@ export async function planBatch(
   if (current?.id !== operation.id) return { value: { isOver: true, ip, settled: [] }, writes: [], changes: [] };
   const settled = current.left.slice(0, domainsPerTransaction);
   const remaining = current.left.slice(domainsPerTransaction);
-  const domains = isDeepStrictEqual(expected, settled) ? early : await domainsByIds(table, account_id, settled);
+  const domains = isDeepStrictEqual(expected, settled) ? likelyDomains : await domainsByIds(table, account_id, settled);
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // If the count is older than the entries, the sum can be negative. The transaction of such a plan fails.
+    // Never negative, so that the view is valid. If the count is older than the entries, the transaction fails.
     domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,

@@ -38,9 +38,9 @@ type StoredOption = z.output<typeof StoredOption>;
 function optionWrite(option: StoredOption | undefined, details: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
   const key = optionKey(details.option_id);
   if (!option) return { put: { ...key, ...details, addresses: 1 }, if: "absent" };
-  const isUnchanged = { addresses: option.addresses };
-  if (option.addresses + by === 0) return { delete: key, if: isUnchanged };
-  return { update: key, add: { addresses: by }, if: isUnchanged };
+  const asRead = { addresses: option.addresses };
+  if (option.addresses + by === 0) return { delete: key, if: asRead };
+  return { update: key, add: { addresses: by }, if: asRead };
 }
 
 /** An item that refers to an address of the stock: in the list of the free addresses, or in the list of all. */

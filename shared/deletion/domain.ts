@@ -104,13 +104,13 @@ export function beginRelease(
  */
 async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
   const why = hasRegistration(domain) ? "released" : "deleted";
-  const { left, sole, ...ip } = await planLeaving(table, domain, at);
-  const { before, after, ...releasing } = await planReleasing(table, domain, why, at, left);
+  const { left: ipMembers, sole, ...leaving } = await planLeaving(table, domain, at);
+  const { before, after, ...releasing } = await planReleasing(table, domain, why, at, ipMembers);
   return {
     value: releasing.domain,
-    writes: [...releasing.writes, ...ip.writes],
+    writes: [...releasing.writes, ...leaving.writes],
     ...(sole ? { sole } : {}),
-    changes: [change(domainKind, "releasing", domain.id, { before, after }), ...ip.changes],
+    changes: [change(domainKind, "releasing", domain.id, { before, after }), ...leaving.changes],
   };
 }
 
@@ -131,7 +131,7 @@ async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Prom
 const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
   new Problem(
     "release_required",
-    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To do so, send release=true. If you are transferring the name to another registrar, wait for the event domain.transferred_out, and then delete the domain.`,
+    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To delete the domain, send release=true. If you are transferring the name to another registrar, wait for the event domain.transferred_out, and then delete the domain.`,
   );
 
 function requireDeletable(domain: StoredDomain, { permissions }: Context): void {
@@ -317,14 +317,14 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Write
     ]);
     // Another account may have taken the name over, and a failed name may have been bought again. So only rows that
     // refer to this domain are deleted.
-    const own = { if: { domain_id: id } };
+    const ifOfThisDomain = { if: { domain_id: id } };
     return {
       value: true,
       writes: [
         ...writes,
         ...ip.writes,
-        ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
-        ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...own }] : []),
+        ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...ifOfThisDomain }] : []),
+        ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...ifOfThisDomain }] : []),
         ...(isRegistered(domain) && holder?.domain_id === id ? [releasedWrite(domain.name, now())] : []),
         { delete: zoneKey(accountId, id) },
         ...subzones,
@@ -341,6 +341,7 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Write
 /** The writes that remove a domain from the lists and queues of its account. */
 async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[]> {
   const { account_id, id, workspace_id, workspace_ordinal, name, version, due_at } = domain;
+  // The id of a domain always has an ordinal (`idWithOrdinal`).
   const ordinal = ordinalOf(id) ?? -1;
   const [all, inWorkspace] = await Promise.all([
     readList(table, domainsOf(account_id), [ordinal]),

@@ -23,26 +23,25 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
- * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`).
- * A repeated call deletes the rest too. A repeat with the same idempotency key succeeds even if the worker has deleted
- * the rest before. Throws:
+ * workspace: some with the workspace, and the rest in further transactions. Once the workspace is deleted, the rest
+ * gives no access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest
+ * (`deleteRest`). A repeated call deletes the rest too. A repeat with the same idempotency key succeeds even if the
+ * worker has deleted the rest before. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const dropped = await dropWorkspace(accountId, id, context);
   if (dropped === "gone") return;
-  const due = dropped === "missing" ? [] : [{ delete: restKey(accountId, id, dropped.restDueAt) }];
+  const taskRemoval = dropped === "missing" ? [] : [{ delete: restKey(accountId, id, dropped.restDueAt) }];
   let isFound = dropped !== "missing" || context.hasBegun === true;
   for (let isMore = true; isMore;) {
     isMore = await context.commit(async () => {
       const { isAll, writes, changes } = await planAccessRemoval(accountId, id, context);
       isFound ||= writes.length > 0;
-      const done = isAll ? due : [];
       return {
         value: !isAll,
-        writes: [...writes, ...done],
+        writes: [...writes, ...(isAll ? taskRemoval : [])],
         changes,
         housekeeping: true,
         // If nothing was found, the answer is a 404, so this transaction must not store the answer of a deletion.
@@ -66,8 +65,8 @@ export const workspaceOfTask = (subjectId: string): string | undefined =>
 
 /**
  * Deletes the rest of a workspace whose deletion was interrupted, and then the task that was due at `at`. After
- * `budgetMs` milliseconds stops between two transactions; the task then stays due. If the workspace exists, because the
- * account was restored, only deletes the task.
+ * `budgetMs` milliseconds, the function stops between two transactions, and the task stays due. If the workspace exists
+ * again, because the account was restored, the function deletes only the task.
  */
 export async function deleteRest(
   accountId: string,
@@ -82,8 +81,8 @@ export async function deleteRest(
       const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
       const { isAll, writes, changes } = isThere ? nothing : await planAccessRemoval(accountId, id, { table, now });
       const gone: Write[] = isThere ? [] : [{ check: workspaceKey(accountId, id), if: "absent" }];
-      const done = isAll ? [{ delete: restKey(accountId, id, at) }] : [];
-      return { value: !isAll, writes: [...writes, ...gone, ...done], changes, housekeeping: true };
+      const taskRemoval = isAll ? [{ delete: restKey(accountId, id, at) }] : [];
+      return { value: !isAll, writes: [...writes, ...gone, ...taskRemoval], changes, housekeeping: true };
     });
   }
 }
@@ -120,13 +119,13 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     if (workspace?.id !== id) return { value: "missing", writes: [], changes: [], partial: true };
     if (workspace.domain_count > 0) {
       const { domain_count } = workspace;
-      const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
+      const maySeeDomains = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
       const detail =
         "The workspace still has domains. Move or delete them first. To delete a releasing domain at once, call domains.delete with purge=true.";
-      throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
+      throw new Problem("workspace_not_empty", detail, maySeeDomains ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const [name, { isAll, ...grants }] = await Promise.all([
+    const [nameRemoval, { isAll, ...access }] = await Promise.all([
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
       planAccessRemoval(accountId, id, context),
     ]);
@@ -136,8 +135,8 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       value: isAll ? "gone" : { restDueAt },
       partial: !isAll,
       begins: !isAll,
-      writes: [...writes, ...name, ...grants.writes, ...rest],
-      changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
+      writes: [...writes, ...nameRemoval, ...access.writes, ...rest],
+      changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...access.changes],
     };
   });
 }

@@ -2,7 +2,7 @@ import type { Budget } from "./budget.ts";
 import type { ZoneTransfer } from "./transfer.ts";
 
 /**
- * One record from a DNS message, with its data in the field for its type. Names are in lower case without a final dot.
+ * One record from a DNS message, with its data in the fields for its type. Names are in lower case without a final dot.
  */
 export type AnsweredRecord = { name: string; ttl: number } & (
   | { type: "A" | "AAAA"; address: string }
@@ -36,13 +36,13 @@ export type Delegation =
 
 /**
  * Asks the public DNS, beginning at the root servers. A resolver sends nothing to an address that is not public, unless
- * its configuration names the address. It never throws because of an answer of the DNS.
+ * its configuration names the address. A resolver never throws because of a DNS answer.
  */
 export type Resolver = {
   /**
-   * The records of a name and type at the end of the chain of CNAMEs. Each message also counts against the budget
-   * `within`, which limits several questions together. A question uses the delegations that earlier questions of the
-   * same budget found.
+   * The records of a name and type at the end of the chain of CNAMEs. Each message counts against the limits of the
+   * question itself, and against the budget `within`, which limits several questions together. A question uses the
+   * delegations that earlier questions of the same budget found.
    */
   resolve: (name: string, type: AnsweredRecord["type"], within?: Budget) => Promise<DnsAnswer>;
   /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */

@@ -9,7 +9,10 @@ export function characterStrings(text: string): Buffer[] {
   );
 }
 
-/** The bytes of one part of a string: plain characters, `\"` or `\032`; undefined for an escape past `\255`. */
+/**
+ * The bytes of one part of a string: some plain characters, an escaped character such as `\"`, or an escaped byte such
+ * as `\032`. Undefined for an escape above `\255`.
+ */
 function partBytes(part: string): Buffer | undefined {
   if (!part.startsWith("\\")) return Buffer.from(part);
   if (!/^\\\d{3}$/.test(part)) return Buffer.from(part.slice(1));
@@ -19,7 +22,7 @@ function partBytes(part: string): Buffer | undefined {
 
 /**
  * The bytes of a character-string of a zone file, without its quotes (RFC 1035 §5.1); undefined when it has an escape
- * past `\255`.
+ * above `\255`.
  */
 export function unescaped(text: string): Buffer | undefined {
   const parts = (text.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(partBytes);

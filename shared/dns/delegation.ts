@@ -3,11 +3,11 @@ import { isPublicUnicast } from "../core/ip.ts";
 import type { Referral } from "./outcome.ts";
 import { isWithin } from "./wire-name.ts";
 
-/** A zone with the endpoints of its servers. `hosts` are servers whose addresses have to be looked up first. */
+/** A zone with the endpoints of its servers. `hosts` are the names of servers whose addresses are not known yet. */
 export type Zone = { name: string; endpoints: readonly Endpoint[]; hosts: readonly string[] };
 
 export type AddressSettings = {
-  /** The configured endpoint of the nameservers whose names are within a suffix. It need not be public. */
+  /** The configured endpoint of the nameservers whose names are within a suffix. The endpoint need not be public. */
   known: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint that serves an address. */
   route: (address: string) => Endpoint;
@@ -27,8 +27,8 @@ const byFamily = (addresses: readonly string[]): string[] =>
   addresses.toSorted((one, other) => Number(one.includes(":")) - Number(other.includes(":")));
 
 /**
- * The endpoints of the first four public addresses. Addresses that are not on the public internet are left out, so that
- * no answer leads into our own network.
+ * The endpoints of at most four public addresses, IPv4 first. Addresses that are not on the public internet are left
+ * out, so that no answer leads into our own network.
  */
 export const publicEndpoints = (addresses: readonly string[], { route }: AddressSettings): Endpoint[] =>
   byFamily(addresses.filter(isPublicUnicast))
@@ -57,7 +57,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
   };
 }
 
-/** A cache of zones: their names, and the servers to which the delegations (the zone cuts) lead. */
+/** A cache of zones, each with the servers to which its delegation (the zone cut) leads. */
 export type ZoneCuts = {
   /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;
@@ -93,7 +93,7 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
 
 /**
  * Opens a cache for several questions that belong together, such as the questions of one import. The cache also keeps
- * the zones of domains, so that not every question asks the registry of a domain.
+ * the zones of domains. So the questions about one domain need not all ask the registry.
  */
 export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
   const domains = new Map<string, Zone>();

@@ -93,6 +93,7 @@ export function readMessage(bytes: Buffer): Message | undefined {
     id: packet.id ?? 0,
     isResponse: packet.flag_qr,
     opcode: (flags >> 11) & 0xf,
+    // The OPT record has the upper bits of the response code (RFC 6891 §6.1.3).
     rcode: (flags & 0xf) + (options[0]?.extendedRcode ?? 0) * 16,
     isAuthoritative: packet.flag_aa,
     isTruncated: packet.flag_tc,

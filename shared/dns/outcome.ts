@@ -4,7 +4,10 @@ import { foundOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
 import { isWithin } from "./wire-name.ts";
 
-/** A delegation from a server of the parent zone. `glue`: the addresses for which that server has authority. */
+/**
+ * A delegation from a server of the parent zone. `glue` are the addresses of a nameserver in the same message. A
+ * nameserver whose name is outside the parent zone has no `glue`.
+ */
 export type Referral = {
   zone: string;
   ttl: number;
@@ -38,13 +41,16 @@ const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
 const foundIn = (section: readonly WireRecord[]): AnsweredRecord[] =>
   section.flatMap((record) => foundOf(record) ?? []);
 
-/** The glue of a host. A server has authority over the names in its zone only, so glue for other names is ignored. */
+/** The glue of a host. A server has authority only over the names in its zone, so glue for other names is ignored. */
 function glueOf(host: string, { additionals }: Message, zone: string): string[] {
   if (!isWithin(host, zone)) return [];
   return foundIn(additionals).flatMap((found) => (found.name === host && "address" in found ? [found.address] : []));
 }
 
-/** The referral in a message: to the question's name or an ancestor of it, below the zone that was asked. */
+/**
+ * The referral in a message. It must lead to the question's name or to an ancestor of this name, and to a zone below
+ * the zone whose server was asked.
+ */
 function referralOf(message: Message, { name }: Question, zone: string): Referral | undefined {
   const delegations = foundIn(message.authorities).flatMap((found) =>
     found.type === "NS" && found.host !== "" ? [found] : [],
@@ -58,7 +64,10 @@ function referralOf(message: Message, { name }: Question, zone: string): Referra
   return { zone: first.name, ttl: first.ttl, nameservers };
 }
 
-/** Whether a negative authoritative answer is about this zone: its SOA, if any, lies between the zone and the name. */
+/**
+ * Whether a negative authoritative answer is about this zone. If the answer has an SOA, the SOA's name must be the
+ * zone, the question's name, or a name between them.
+ */
 function isAbout({ authorities }: Message, { name }: Question, zone: string): boolean {
   const soa = authorities.find(({ type }) => type === "SOA");
   return soa === undefined || (isWithin(soa.name, zone) && isWithin(name, soa.name));

@@ -3,8 +3,8 @@ export type RecordOwner = { labels: readonly Buffer[]; type: number };
 
 const headerBytes = 12;
 /**
- * How many labels and pointers of one name are read. A name has 127 labels at most, so a longer chain is malformed,
- * such as a circle.
+ * How many labels and pointers of one name are read. A name has 127 labels at most, and needs few pointers. A name with
+ * more steps is malformed; its pointers may lead in a circle.
  */
 const mostSteps = 255;
 
@@ -14,7 +14,9 @@ const mostSteps = 255;
  */
 function readLabels(bytes: Buffer, start: number): { labels: Buffer[]; end: number } {
   const labels: Buffer[] = [];
-  let [at, end] = [start, -1];
+  let at = start;
+  // The offset after the first pointer, at which the name ends. Negative before a pointer is read.
+  let end = -1;
   for (let steps = 0; steps < mostSteps; steps++) {
     const length = bytes.readUInt8(at);
     if (length === 0) return { labels, end: end < 0 ? at + 1 : end };

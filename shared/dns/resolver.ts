@@ -83,7 +83,7 @@ async function follow(question: Question, walk: Walk): Promise<DnsAnswer> {
         return { status: outcome.kind };
     }
   }
-  return unknown(`its chain of CNAME records is longer than ${maxAliases}`);
+  return unknown(`its chain has more than ${maxAliases} CNAME records`);
 }
 
 const delegated = (hosts: readonly string[]): Delegation => ({

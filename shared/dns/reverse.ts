@@ -6,8 +6,8 @@ import type { DnsAnswer, Resolver } from "./answer.ts";
 
 /**
  * The name that the PTR records give an address, and whether this name leads back to the address (FCrDNS, RFC 8601 §3).
- * `unknown` means that the check could not be completed, so it says nothing about the address. `message` explains the
- * result to the user and says what to do.
+ * With `unknown`, the check could not be completed, so the address may or may not be confirmed. `message` explains the
+ * result to the user. If the address is not confirmed, `message` also says what to do.
  */
 export type ReverseState =
   | { status: "confirmed"; rdns: string; message: string }
@@ -43,16 +43,14 @@ export function reverseName(ip: string): string {
   const bytes = address.toByteArray();
   if (!isIpv6(address)) return `${bytes.toReversed().join(".")}.in-addr.arpa`;
   const nibbles = bytes.flatMap((byte) => [byte >> 4, byte & 0xf]);
-  return `${nibbles
-    .map((nibble) => nibble.toString(16))
-    .toReversed()
-    .join(".")}.ip6.arpa`;
+  const digits = nibbles.map((nibble) => nibble.toString(16));
+  return `${digits.toReversed().join(".")}.ip6.arpa`;
 }
 
 const unknownBecause = (reason: string): string => `The check could not be completed: ${reason}. Try again later.`;
 
 const joinNames = (names: readonly string[]): string =>
-  new Intl.ListFormat("en", { type: "disjunction" }).format(names);
+  new Intl.ListFormat("en", { type: "conjunction" }).format(names);
 
 /** Names of letters, digits, hyphens and underscores. Other contents of a PTR record are never shown. */
 const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
@@ -68,10 +66,10 @@ const leadsTo = (answer: DnsAnswer, ip: string): boolean =>
 
 /** The address with this reverse name; undefined for any other name. */
 export function addressAt(name: string): string | undefined {
-  const four = /^((?:\d{1,3}\.){4})in-addr\.arpa$/.exec(name)?.[1];
-  const six = /^((?:[0-9a-f]\.){32})ip6\.arpa$/.exec(name)?.[1];
-  const parts = (four ?? six ?? "").split(".").slice(0, -1).toReversed();
-  const ip = four === undefined ? parts.join("").replaceAll(/.{4}(?=.)/g, "$&:") : parts.join(".");
+  const octets = /^((?:\d{1,3}\.){4})in-addr\.arpa$/.exec(name)?.[1];
+  const nibbles = /^((?:[0-9a-f]\.){32})ip6\.arpa$/.exec(name)?.[1];
+  const parts = (octets ?? nibbles ?? "").split(".").slice(0, -1).toReversed();
+  const ip = octets === undefined ? parts.join("").replaceAll(/.{4}(?=.)/g, "$&:") : parts.join(".");
   return isIP(ip) === 0 ? undefined : canonicalAddress(ip);
 }
 
@@ -118,5 +116,8 @@ function unconfirmedMessage({ spelling, type, all, names }: Unconfirmed): string
   if (all.length > names.length) {
     return `${spelling} has ${all.length} names. ${names.length} of them were checked, and none leads back to it. Keep one PTR record.`;
   }
-  return `The PTR record names ${joinNames(names)}, but this name has no ${type} record with ${spelling}. Add this record.`;
+  const record = `${type} record with ${spelling}`;
+  const named = joinNames(names);
+  if (names.length === 1) return `The PTR record names ${named}, but this name has no ${record}. Add this record.`;
+  return `The PTR records name ${named}, but these names have no ${record}. Add this record to one of them.`;
 }

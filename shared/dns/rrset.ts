@@ -44,8 +44,11 @@ export type RecordData =
 /** All records of one name and type (RFC 2181 §5), with one TTL in seconds. The name of a wildcard begins with `*.`. */
 export type RRset = { name: string; type: RecordType; ttl: number; data: readonly RecordData[] };
 
-/** The type and the data of an `AnsweredRecord`, without its name and TTL. */
-type ValueData = AnsweredRecord extends infer F ? (F extends AnsweredRecord ? Omit<F, "name" | "ttl"> : never) : never;
+/**
+ * The type and the data of an `AnsweredRecord`, without its name and TTL. `infer` makes the conditional type apply to
+ * each member of the union alone, so that each type keeps the fields of its data.
+ */
+type ValueData = AnsweredRecord extends infer R ? (R extends AnsweredRecord ? Omit<R, "name" | "ttl"> : never) : never;
 
 /** The text of one TXT record: its character-strings joined (RFC 7208 §3.3). */
 function txtValue(data: Extract<WireRecord, { type: "TXT" }>["data"]): string {

@@ -28,15 +28,18 @@ export const ResolverEnvironment = z.object({
 });
 
 /** The resolver of this process, once it is open, and the settings with which it was opened. */
-let ofProcess: { from: string; resolver: ZoneResolver } | undefined;
+let opened: { settings: string; resolver: ZoneResolver } | undefined;
 
-/** The resolver of this process. Reads the environment when it is called, not at import. */
+/**
+ * The resolver of this process. Each call reads the environment, and opens another resolver if the settings have
+ * changed.
+ */
 export function resolverHere(): ZoneResolver {
   const { DNS_ROOTS = "", DNS_KNOWN = "" } = process.env;
-  const from = `${DNS_ROOTS} ${DNS_KNOWN}`;
-  if (ofProcess?.from === from) return ofProcess.resolver;
+  const settings = `${DNS_ROOTS} ${DNS_KNOWN}`;
+  if (opened?.settings === settings) return opened.resolver;
   const { DNS_ROOTS: roots, DNS_KNOWN: known } = ResolverEnvironment.parse(process.env);
   const resolver = openResolver({ ...(roots.length > 0 ? { roots } : {}), known });
-  ofProcess = { from, resolver };
+  opened = { settings, resolver };
   return resolver;
 }

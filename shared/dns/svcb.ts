@@ -25,6 +25,7 @@ const keyNames = [
 ] as const;
 type KeyName = (typeof keyNames)[number];
 
+const keyOf = (name: KeyName): number => keyNames.indexOf(name);
 const nameOfKey = (key: number): string => keyNames[key] ?? `key${key}`;
 
 /** 65535 is reserved for "invalid key". */
@@ -41,7 +42,7 @@ function readKey(name: string): { key: number } | { fault: string } {
   return registered === undefined ? { key } : { fault: `Write ${registered} instead of ${name}` };
 }
 
-/** The items of a list, in which a comma or a backslash has a backslash before it (RFC 9460 §A.1). */
+/** Splits a list at its commas. A comma or a backslash inside an item has a backslash before it (RFC 9460 §A.1). */
 function listItems(bytes: Buffer): Buffer[] {
   // Latin-1 has one character for each byte.
   const pieces = bytes.toString("latin1").match(/\\[^]|[^\\]/g) ?? [];
@@ -71,7 +72,7 @@ function readMandatory(bytes: Buffer): Read {
   for (const name of listItems(bytes).map(String)) {
     const read = readKey(name);
     if ("fault" in read) return read;
-    if (read.key === 0) return { fault: "mandatory cannot name itself" };
+    if (read.key === keyOf("mandatory")) return { fault: "mandatory cannot name itself" };
     if (keys.includes(read.key)) return { fault: `mandatory names ${name} twice` };
     keys.push(read.key);
   }
@@ -163,11 +164,11 @@ function readParam({ name = "", equals, quoted, plain = "" }: Record<string, str
   return "fault" in value ? value : { key, value: value.value };
 }
 
-/** Explains why parameters cannot stand together; undefined if they can (RFC 9460 §7.1.1, §8). */
+/** Explains why these parameters do not fit together; undefined if they fit (RFC 9460 §7.1.1, §8). */
 function togetherFault(params: readonly SvcParam[]): string | undefined {
   const keys = new Set(params.map(({ key }) => key));
-  if (keys.has(2) && !keys.has(1)) return "no-default-alpn needs alpn beside it";
-  const mandatory = params.find(({ key }) => key === 0)?.value ?? Buffer.alloc(0);
+  if (keys.has(keyOf("no-default-alpn")) && !keys.has(keyOf("alpn"))) return "no-default-alpn needs alpn beside it";
+  const mandatory = params.find(({ key }) => key === keyOf("mandatory"))?.value ?? Buffer.alloc(0);
   const missing = uint16s(mandatory).find((key) => !keys.has(key));
   return missing === undefined ? undefined : `mandatory names ${nameOfKey(missing)}, which is missing`;
 }
@@ -195,7 +196,8 @@ export function readSvcParams(text: string): { params: SvcParam[] } | { fault: s
     if ("fault" in param) return param;
     if (params.some(({ key }) => key === param.key)) return { fault: `${nameOfKey(param.key)} is given twice` };
     params.push(param);
-    at += found[0].length + (/^\s*/.exec(trimmed.slice(at + found[0].length))?.[0].length ?? 0);
+    const unread = trimmed.slice(at + found[0].length);
+    at = trimmed.length - unread.trimStart().length;
   }
   const fault = togetherFault(params);
   return fault === undefined ? { params: params.toSorted((a, b) => a.key - b.key) } : { fault };
@@ -206,7 +208,8 @@ export const svcParamsWire = (params: readonly SvcParam[]): Buffer =>
   Buffer.concat(params.flatMap(({ key, value }) => [uint16(key), uint16(value.length), value]));
 
 /**
- * The presentation format of parameters: ASCII, in quotes where a value has more than letters, digits and `._:+/=-`.
+ * The presentation format of parameters, in ASCII. A value is in quotes unless it has only letters, digits and
+ * `._:+/=-`.
  */
 export const svcParamsText = (params: readonly SvcParam[]): string =>
   params.map(({ key, value }) => paramText(nameOfKey(key), valueText(key, value))).join(" ");
@@ -270,8 +273,8 @@ function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
 }
 
 /**
- * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if the
- * data is malformed.
+ * Reads the data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2). `value` is the target and the parameters in
+ * presentation format. Undefined if the data is malformed.
  */
 export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
   const labels: string[] = [];

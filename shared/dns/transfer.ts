@@ -11,12 +11,12 @@ export type TransferLimits = { timeoutMs: number; maxBytes: number; maxRecords: 
 /** The records of a zone. `odd` are the records whose names cannot be in `records` (`OddRecord`). */
 export type ZoneTransfer = { records: readonly WireRecord[]; odd: readonly OddRecord[] };
 
-/** A zone that grows, message by message. */
+/** The records that a transfer has brought so far. `isWhole` says whether the transfer is complete. */
 type Transferred = { records: WireRecord[]; odd: OddRecord[]; isWhole: boolean };
 
 /**
- * Adds the records of a message (RFC 5936 §2.2). The first and the last record of a transfer are the zone's SOA. False
- * for a message that does not belong to the transfer, or that refuses the transfer.
+ * Adds the records of a message (RFC 5936 §2.2). The first and the last record of a transfer are the zone's SOA.
+ * Returns false for a message that does not belong to the transfer, or that refuses the transfer.
  */
 function addMessage(bytes: Buffer, { id, zone }: { id: number; zone: string }, transferred: Transferred): boolean {
   const message = readMessage(bytes);

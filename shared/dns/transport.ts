@@ -70,7 +70,7 @@ function askByTcp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: numbe
   });
 }
 
-/** Puts the length before a message, as TCP requires (RFC 1035 §4.2.2). */
+/** Puts the length before a message, as DNS over TCP requires (RFC 1035 §4.2.2). */
 export function framed(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
@@ -83,8 +83,8 @@ export type Question = { name: string; type: string };
 type Limits = { budget: Budget; tryTimeoutMs: number };
 
 /**
- * Whether a message is an error without the question: servers that know only part of the protocol leave the question
- * out (RFC 6891 §7).
+ * Whether a message is an error without the question. Servers that do not understand a query may leave the question out
+ * of their answer (RFC 6891 §7).
  */
 const isBareComplaint = ({ questions, rcode: code }: Message): boolean =>
   questions.length === 0 && code !== rcode.noError && code !== rcode.nxDomain;

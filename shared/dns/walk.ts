@@ -62,10 +62,13 @@ export async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncG
 }
 
 /** The more informative of two faults, by the order of `faults`. */
-const worse = (one: Fault, other: Fault): Fault =>
+const moreInformative = (one: Fault, other: Fault): Fault =>
   faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
 
-/** The first usable answer from the servers of a zone. Servers that are silent or fail are asked once more. */
+/**
+ * The first usable answer from the servers of a zone. If no server gives one, the servers that are silent or fail are
+ * asked once more.
+ */
 async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
   let fault: Fault = "unreachable";
   const again: Endpoint[] = [];
@@ -76,7 +79,7 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
   for await (const endpoint of rounds()) {
     const outcome = await askServer(endpoint, question, zone.name, walk);
     if (!isFaulty(outcome)) return outcome;
-    fault = worse(outcome.fault, fault);
+    fault = moreInformative(outcome.fault, fault);
     if (outcome.fault === "silent" || outcome.fault === "failing") again.push(endpoint);
   }
   return lackOf(walk) ?? { kind: "useless", fault };
@@ -84,7 +87,7 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 
 /**
  * Asks from the root or the nearest cached zone down, by referrals, until the outcome is not a referral. `zone` is the
- * zone whose servers gave the outcome. A referral to a zone for which `isEnd` is true ends the walk too, and such a
+ * zone whose servers gave the outcome. A referral to a zone for which `isEnd` is true ends the walk too, and this
  * zone is not taken from the cache.
  */
 export async function walkDown(

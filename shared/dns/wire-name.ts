@@ -1,10 +1,10 @@
 const label = /^[\x21-\x2d\x2f-\x7e]{1,63}$/;
 
 /**
- * Normalises a domain name for comparison: lower case, no final dot, the root empty (RFC 4343). Undefined for a name
- * that
- * - cannot go on the wire as it is (RFC 1035 §2.3.4: labels of 1 to 63 bytes, 253 in all), or
- * - has bytes outside printable ASCII. No name that we ask for or follow has such bytes.
+ * Normalises a domain name for comparison (RFC 4343): lower case, no final dot. The root becomes the empty text.
+ * Undefined for a name that
+ * - is longer than 253 bytes, or has a label that is empty or longer than 63 bytes (RFC 1035 §2.3.4), or
+ * - has a space, or bytes outside printable ASCII. No name that we ask for or follow has these bytes.
  */
 export function wireName(text: string): string | undefined {
   const name = text.endsWith(".") ? text.slice(0, -1) : text;

@@ -37,7 +37,10 @@ export const domainNameKey = (accountId: string, name: string): Key => ({
 });
 export const holderKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "HOLDER" });
 export const buyerKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "BUYER" });
-/** The row key of the domain with this id. An id that contains no ordinal gets a key that no domain ever has. */
+/**
+ * The row key of the domain with this id. An id that contains no ordinal gets the ordinal 2 ** 40, which is higher than
+ * the ordinal of any domain.
+ */
 export const domainKey = (accountId: string, id: string): Key => rowKey(domainsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 export const DomainStatus = z.enum([
@@ -96,7 +99,7 @@ export const Domain = z
     workspace_id: Id.meta({ description: "The domain's workspace." }),
     status: DomainStatus.meta({
       description:
-        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name. No domain is `suspended` at present.",
+        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace period of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name. No domain is `suspended` at present.",
     }),
     status_reason: z.string().nullable().meta({
       description:
@@ -112,7 +115,7 @@ export const Domain = z
     }),
     outbound_routing_ready: z.boolean().meta({
       description:
-        "Whether mail can be sent from the domain. An external domain is ready once its SPF and DKIM records were right in the public DNS.",
+        "Whether mail can be sent from the domain. An external domain is ready once its SPF and DKIM records have been right in the public DNS.",
     }),
     source: z.enum(["purchased", "connected"]).meta({
       description:
@@ -195,7 +198,7 @@ const DkimState = z.object({
   since: Timestamp,
   /** The key that signs next; absent unless a rotation waits for the key's record in the DNS. */
   next: z.object({ selector: z.string(), since: Timestamp }).optional(),
-  /** The key that signed before; absent once the key's record is removed. */
+  /** The key that signed before the present key; absent once the former key's record is removed. */
   former: z.object({ selector: z.string(), removes_at: Timestamp }).optional(),
   /** When the worker advances the rotation next; null if no rotation runs. */
   due_at: Timestamp.nullable(),
@@ -226,8 +229,8 @@ export const StoredDomain = Domain.omit({
    */
   sending_ready: z.boolean().default(false),
   /**
-   * True if the name was verified before the domain lost the name and got it back. `verified_at` says nothing about
-   * that earlier time.
+   * True if the name was verified before the domain lost the name and got it back. `verified_at` says only whether the
+   * name was verified after that.
    */
   was_verified: z.boolean().optional(),
   /**
@@ -250,16 +253,16 @@ export const StoredDomain = Domain.omit({
   dkim: DkimState.optional(),
   /** The position of the domain in its workspace's list. */
   workspace_ordinal: z.int(),
-  mailbox_count: z.int(),
   /**
-   * Three members are the head of the domain's list of mailboxes:
+   * The next three members are the head of the domain's list of mailboxes (shared/table/ranked-list.ts):
    * - `mailbox_count` is the number of rows.
    * - `mailbox_next` is the ordinal that the next row gets.
-   * - `mailbox_holes` has the deleted ordinals of each block.
+   * - `mailbox_holes` has the number of deleted ordinals in each block of ordinals.
    *
    * A domain that an earlier version stored lacks `mailbox_next` and `mailbox_holes` until the domain gets or loses a
    * mailbox. Until then, the head of the list is a separate item.
    */
+  mailbox_count: z.int(),
   mailbox_next: z.int().optional(),
   mailbox_holes: z.instanceof(Uint8Array).optional(),
   /** How many deleted mailboxes were restored into the domain's list; absent before the first restoration. */

@@ -30,6 +30,7 @@ export type DomainOrder = { sort?: DomainSort | undefined; order: Order };
 type Compare = (a: StoredDomain, b: StoredDomain) => number;
 
 const compareIds = (a: string, b: string): number => (ordinalOf(a) ?? 0) - (ordinalOf(b) ?? 0);
+/** The end of a domain's registration. `~` sorts after all times. */
 const endOf = ({ registration }: StoredDomain): string => registration?.expires_at ?? "~";
 /** Orders domains by the end of their registration. A domain without a registration never expires, so it is last. */
 function compareEnds(a: StoredDomain, b: StoredDomain): number {
@@ -112,6 +113,7 @@ export const openDomains = (moment: Moment, accountId: string) =>
 async function readRows(table: Reader, accountId: string, ids?: readonly string[]): Promise<StoredDomain[]> {
   const list = domainsOf(accountId);
   if (!ids) {
+    // No list of domains has an ordinal as high as 2 ** 33.
     const rows = await table.between(list.partition, rowKey(list, 0).SK, rowKey(list, 2 ** 33).SK);
     return rows.map((row) => StoredDomain.parse(row));
   }
@@ -150,17 +152,18 @@ export async function filteredDomains(
   const needsNames = name !== undefined || sorting.sort === "name";
   const readsPointers = needsNames && (!references || accountTotal * units.pointer < referencesCost);
   const named = readsPointers ? await idsByName(table, accountId, name) : undefined;
-  // The references cost reads too. Without the references, more rows are read, and are filtered by their workspace. So
-  // the references are skipped only if this costs less.
+  // Without the references, the rows of other workspaces are read too, and are left out afterwards. So the references
+  // are skipped only if reading the additional rows costs less than reading the references.
   const skipsReferences = named
     ? named.length * units.byId < placeTotal * units.reference
     : accountTotal * units.row < referencesCost;
   const inWorkspace = references && !skipsReferences ? await references.read(0, placeTotal) : undefined;
   const ids = named || inWorkspace ? sortIds(inWorkspace, named, sorting) : undefined;
-  const idsHavePlace = inWorkspace !== undefined || !references;
-  const idsHaveNames = readsPointers || !needsNames;
-  const idsHaveOrder = sorting.sort !== "expires_at";
-  if (ids && idsHavePlace && idsHaveNames && idsHaveOrder && !rest) {
+  // If the ids alone decide the workspace, the names and the order, only the rows of the page are read.
+  const isPlaceDecided = inWorkspace !== undefined || !references;
+  const areNamesDecided = readsPointers || !needsNames;
+  const isOrderDecided = sorting.sort !== "expires_at";
+  if (ids && isPlaceDecided && areNamesDecided && isOrderDecided && !rest) {
     return { rows: await readRows(table, accountId, ids.slice(skip, skip + take)), total: ids.length };
   }
   const found = (await readRows(table, accountId, ids)).filter(

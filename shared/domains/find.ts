@@ -18,7 +18,7 @@ export const DomainParams = z.strictObject({
 
 const DomainPointer = z.object({ domain_id: z.string() });
 
-/** The domain with this id; undefined when the account has none. */
+/** The domain with this id; undefined if the account has none. */
 export async function domainById(table: Reader, accountId: string, id: string): Promise<StoredDomain | undefined> {
   const domain = await table.get(domainKey(accountId, id), StoredDomain);
   return domain?.id === id ? domain : undefined;
@@ -30,12 +30,16 @@ export async function domainById(table: Reader, accountId: string, id: string): 
  */
 export async function domainByName(table: Reader, accountId: string, name: string): Promise<StoredDomain | undefined> {
   const glimpsed = await table.glimpse(domainNameKey(accountId, name), DomainPointer);
-  const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
-  if (near?.name === name) return near;
+  const domain = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
+  // The glimpsed item may be out of date.
+  if (domain?.name === name) return domain;
   return domainOfNewName(table, accountId, name);
 }
 
-/** The domain with this name, which is probably new to the account. Costs one read unit if the name is new. */
+/**
+ * The domain with this name, for callers who expect that the name is new to the account. Costs one read unit if the
+ * name is new.
+ */
 export async function domainOfNewName(
   table: Reader,
   accountId: string,
@@ -62,7 +66,8 @@ export const aheadOfName = ({ seen }: Pick<Expected, "seen">, accountId: string,
 
 /**
  * The row of the domain, listed twice: `domainByRef` reads the row, and the plan of the transaction reads it again. If
- * the id is not known yet, the row cannot be listed. Then `again` keeps the row that `domainByRef` reads for the plan.
+ * the id is not known yet, the row cannot be listed. Then `again` keeps the row after `domainByRef` has read it, and
+ * the plan gets this row.
  */
 export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
   const id = expectedDomainId(seen, accountId, ref);
@@ -70,8 +75,8 @@ export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string
 }
 
 /**
- * The item that `domainByRef` reads. This is for a route that calls another service before its plan runs. Such a plan
- * reads the domain again from the table.
+ * The item that `domainByRef` reads. This is for a route that calls another service before its plan runs. The plan then
+ * reads the domain again from the table, because the domain may have changed meanwhile.
  */
 export const aheadOfDomainOnce = (expected: Expected, accountId: string, ref: string): Ahead => ({
   keys: aheadOfDomain(expected, accountId, ref).keys.slice(0, 1),

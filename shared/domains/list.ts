@@ -53,7 +53,7 @@ export const domainOrder = {
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>> & DomainOrder;
 
-/** Whether the principal lists the whole account, whose domains are stored in the order of their creation. */
+/** Whether the list is the whole account. The domains of an account are stored in the order of their creation. */
 const isByAge = (permissions: Permissions, workspaceId: string | undefined): boolean =>
   workspaceId === undefined && covers(permissions, "domain.view", []);
 
@@ -69,6 +69,7 @@ export function aheadOfDomains(
   return aheadOfRows(domainsOf(accountId), spanOf({ page, page_size, order }));
 }
 
+/** How many domains a filter or a sort looks at, at most. */
 const filterLimit = 20_000;
 
 /**
@@ -86,9 +87,9 @@ export async function listDomains(
 ): Promise<{ items: Domain[]; total: number }> {
   const { table } = context;
   const { skip, take } = spanOf({ page, page_size });
-  const wanted = await filterOf(accountId, filter, context);
-  if (!wanted) return { items: [], total: 0 };
-  const { name, rest } = wanted;
+  const conditions = await filterOf(accountId, filter, context);
+  if (!conditions) return { items: [], total: 0 };
+  const { name, rest } = conditions;
   const isStoredOrder = sort === undefined || (sort === "created_at" && isByAge(context.permissions, workspace_id));
   const scope = workspace_id === undefined ? [] : [{ type: "workspace" as const, id: workspace_id }];
   const isWhole = covers(context.permissions, "domain.view", scope);
@@ -132,13 +133,14 @@ async function filterOf(
   { table }: Context,
 ): Promise<DomainFilter | undefined> {
   const text = search?.normalize("NFKC").toLowerCase();
-  // Domains keep the ids of deleted tags, so the tag is looked up first.
+  // Domains keep the ids of deleted tags. So the tags are looked up, and no domain fulfils a filter by a deleted tag.
   const tags = await Promise.all([
     ...(tag === undefined ? [] : [tagByRef(table, accountId, tag)]),
     ...(tag_id === undefined ? [] : [tagsAmong(table, accountId, [tag_id]).then((found) => found.get(tag_id))]),
   ]);
   if (tags.includes(undefined)) return undefined;
   const conditions: ((domain: StoredDomain) => boolean)[] = [
+    // The filters that are left have the names of the members that they compare.
     ...Object.entries(members).flatMap(([name, value]) =>
       value === undefined ? [] : [(domain: StoredDomain) => domain[name as keyof typeof members] === value],
     ),
@@ -160,7 +162,7 @@ type Wanted = { capability: Capability; limit: number; workspaceId?: string | un
 type Viewer = Pick<Context, "table" | "permissions">;
 
 /**
- * The domains of the account, or of one workspace, on which the principal holds a capability; undefined when there are
+ * The domains of the account, or of one workspace, on which the principal holds a capability; undefined if there are
  * more than `limit`.
  */
 export const visibleDomains = (
@@ -205,20 +207,21 @@ async function sourcesOf(
   if (workspaces === "all" && workspaceId === undefined) {
     return openDomains(moment, accountId);
   }
-  // A domain that was read ahead, before the lists, may have moved to another list meanwhile. So the results of reading
-  // ahead are dropped.
+  // A domain that was read ahead was read before the lists, and may have moved to another list meanwhile. So the
+  // results of reading ahead are dropped.
   table.dropAhead?.();
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
   const sources = await moment.open(wanted.map((id) => inWorkspace(table, accountId, id)));
-  const single = idsHeld(permissions, capability, "domain");
-  if (single === "all" || single.length === 0) return sources;
-  const alone = (await domainsByIds(table, accountId, single.toSorted())).filter(
+  // The domains on which a grant for the domain itself gives the capability.
+  const singleIds = idsHeld(permissions, capability, "domain");
+  if (singleIds === "all" || singleIds.length === 0) return sources;
+  const single = (await domainsByIds(table, accountId, singleIds.toSorted())).filter(
     (domain) =>
       !covers(permissions, capability, [{ type: "workspace", id: domain.workspace_id }]) &&
       (workspaceId === undefined || domain.workspace_id === workspaceId),
   );
-  return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
+  return [...sources, { total: single.length, read: async (skip, take) => single.slice(skip, skip + take) }];
 }
 
 /** The list of the domains in a workspace, without domains that have moved to another workspace meanwhile. */

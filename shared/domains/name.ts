@@ -14,7 +14,10 @@ type NameReading = { name: string } | { fault: string };
 /** The characters that separate a host name from the other parts of a URL or an email address. */
 const notAName = /[/\\?#@:]/u;
 
-/** Reads a domain's name in any spelling: case, IDN by UTS #46, full-width forms and a final dot make no difference. */
+/**
+ * Reads a domain's name in any spelling: in upper or lower case, in Unicode or Punycode (UTS #46), with full-width
+ * characters, with or without a final dot.
+ */
 export function readName(given: string): NameReading {
   if (given.length > longestSpelling) return { fault: tooLong };
   if (given.trim() === "") return { fault: "The name is empty" };
@@ -31,7 +34,7 @@ export function readName(given: string): NameReading {
   return { name: read.value };
 }
 
-/** The names above a canonical name, without the top-level name, the closest name first. */
+/** The names above a canonical name, the closest name first. The top-level name is not among them. */
 export const parentNames = (name: string): string[] => {
   const labels = name.split(".");
   return labels.slice(1, -1).map((_, index) => labels.slice(index + 1).join("."));

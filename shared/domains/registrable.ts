@@ -12,7 +12,7 @@ import { DomainName, isSpecialUse, readName } from "./name.ts";
  */
 const longestDomain = longestName - "hm1._domainkey.".length;
 
-/** The reason why a canonical name cannot be a customer's domain; undefined when it can. */
+/** The reason why a canonical name cannot be a customer's domain; undefined if it can. */
 function newNameFault(name: string): string | undefined {
   if (name.length > longestDomain)
     return `The name is longer than ${longestDomain} bytes, so it cannot have mail records`;

@@ -105,8 +105,9 @@ export const TransferView = z
 const RegistrarRequest = z.object({
   hold_id: z.string(),
   /**
-   * How far the request is: the price is `held`, the registrar is `asked`, the registrar's operation is `running`. The
-   * request is over if its money is `captured` after a success, or if the request is `voided` after a failure.
+   * The progress of the request. First the price is `held`, then the registrar is `asked`, then the registrar's
+   * operation is `running`. The request is over once the money is `captured` after a success, or `voided` (released)
+   * after a failure.
    */
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
   /** When the registrar was first asked. An operation that is older belongs to another request. */
@@ -129,7 +130,10 @@ export const Purchase = RegistrarRequest.extend({
    * the registration fails.
    */
   kept_until: Timestamp.optional(),
-  /** The former `registration` of such a domain, which it gets back too. Purchases of earlier versions lack it. */
+  /**
+   * The former `registration` of this domain. The domain gets it back together with its `deletes_at`. Purchases of
+   * earlier versions lack it.
+   */
   kept_registration: StoredRegistration.nullable().optional(),
 });
 export type Purchase = z.output<typeof Purchase>;

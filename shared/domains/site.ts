@@ -14,9 +14,9 @@ type SiteLabel = (typeof siteLabels)[number];
 export type Site = { domain: StoredDomain; label: SiteLabel };
 
 /**
- * The domains that a host name belongs to, among all accounts. First comes the domain with this name. If the first
- * label is one of `siteLabels`, then comes the domain with the rest of the name. `host` is in lower-case A-labels
- * without a final dot.
+ * The domains that a host name belongs to, among all accounts. The domain with this name is the first result. If the
+ * first label is one of `siteLabels`, the next result is the domain whose name is the rest of the host name. `host` is
+ * in lower-case A-labels without a final dot.
  */
 export async function sitesOf(table: Reader, host: string): Promise<Site[]> {
   const [first = "", ...rest] = host.split(".");

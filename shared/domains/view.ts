@@ -110,6 +110,6 @@ export async function domainChange(
   before: StoredDomain,
   after: StoredDomain,
 ): Promise<Change> {
-  const [seen, shown] = (await domainViews(table, before.account_id, [before, after])) as [Domain, Domain];
-  return change(domainKind, verb, before.id, { before: seen, after: shown });
+  const [viewBefore, viewAfter] = (await domainViews(table, before.account_id, [before, after])) as [Domain, Domain];
+  return change(domainKind, verb, before.id, { before: viewBefore, after: viewAfter });
 }

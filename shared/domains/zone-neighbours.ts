@@ -12,7 +12,7 @@ import { StoredZone, zoneKey } from "./zone.ts";
 
 /*
  * Nameservers of Route 53 hold no zone above or below another zone on the same nameservers. All zones here are on the
- * same nameservers.
+ * same nameservers: each account has its own names for them.
  *
  * Access patterns
  *   the subdomains of a name whose zones were wanted at some time   DOMAIN#<name> / SUBZONE#<subdomain>
@@ -36,7 +36,9 @@ type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
  */
 const mostParents = 20;
 
-/** The names under which the zone of a name is noted: the shortest of the names above it. */
+/**
+ * The names under which the zone of a name is noted: the names above it, and only the 20 shortest if there are more.
+ */
 const notedUnder = (name: string): string[] => parentNames(name).slice(-mostParents);
 
 /** The writes that note the zone of a domain under the names above it. */
@@ -81,8 +83,8 @@ async function neighbourOf(table: Reader, name: string): Promise<Noted | undefin
   const near = [...above, ...below.map((row) => Subzone.parse(row))].filter((one) => one !== undefined);
   const rows = await table.getMany(near.map(({ account_id, domain_id }) => zoneKey(account_id, domain_id)));
   const zones = rows.map((row) => (row ? StoredZone.parse(row) : undefined));
-  const found = zones.findIndex((zone) => zone?.wanted === true || zone?.zone_id !== undefined);
-  const [zone, owner] = [zones[found], near[found]];
+  const index = zones.findIndex((zone) => zone?.wanted === true || zone?.zone_id !== undefined);
+  const [zone, owner] = [zones[index], near[index]];
   return zone && owner && { account_id: owner.account_id, id: owner.domain_id, name: zone.name };
 }
 

@@ -94,6 +94,7 @@ export const newZone = (
 export const getZone = (table: Reader, accountId: string, domainId: string): Promise<StoredZone | undefined> =>
   table.get(zoneKey(accountId, domainId), StoredZone);
 
+/** How many serials there are: a serial has 32 bits. */
 const serials = 2 ** 32;
 
 /**
@@ -109,14 +110,14 @@ export function nextSerial(serial: number, now: Date): number {
 /** The members of a zone from which its SOA and the NS RRset at its apex are made. */
 export type ZoneHead = Pick<StoredZone, "name" | "nameservers" | "serial">;
 
-/** The members of a zone's SOA. */
+/** The `SoaOwner` of a zone: the members from which its SOA is made. */
 export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => ({
   zone: name,
   nameserver: nameservers[0] ?? name,
   serial,
 });
 
-/** The name of an RRset as `dirty` and `held` have it. */
+/** The name and type of an RRset, as `dirty` and `held` have them. */
 export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
 /**

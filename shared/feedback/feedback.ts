@@ -124,7 +124,7 @@ type Listed = { account: string; submitter: string; isIndexed: boolean };
 type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all" | "place_of_submitter">;
 
 /**
- * Reads the lists of a status: of the account, of all accounts, and with `isIndexed` of the submitter. Returns the
+ * Reads the lists of a status: of the account, of all accounts, and, if `isIndexed`, of the submitter. Returns the
  * ordinals that the next feedback gets in these lists, and a function that plans to add the next feedback.
  */
 export async function readStatusLists(

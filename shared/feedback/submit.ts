@@ -45,10 +45,10 @@ export function submitFeedback(
       readHeads(table, listsOf(accountId, submitter).map(feedbackMatching)),
       newestUnlisted(table, accountId),
     ]);
-    const [own, all, ofSubmitter] = heads as [ListState, ListState, ListState];
+    const [ofAccount, ofAll, ofSubmitter] = heads as [ListState, ListState, ListState];
     const hasIndex = unlisted === undefined;
     const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed: hasIndex }, "new");
-    const [id, at] = [idWithOrdinal(own.next), now().toISOString()];
+    const [id, at] = [idWithOrdinal(ofAccount.next), now().toISOString()];
     const stored: StoredFeedback = {
       id,
       account_id: accountId,
@@ -69,8 +69,8 @@ export function submitFeedback(
     return {
       value: feedback,
       writes: [
-        ...appendRows(own, [stored]),
-        ...appendRows(all, [pointer]),
+        ...appendRows(ofAccount, [stored]),
+        ...appendRows(ofAll, [pointer]),
         ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },

@@ -34,8 +34,8 @@ import {
  */
 /**
  * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets
- * another end, the task for its former end stays in the queue until it is due. The queue also has the tasks of the
- * notices before a service account expires, and of its revocation after that.
+ * another end, the task for its former end stays in the queue until it is due. The queue also has the tasks for the
+ * notices before a service account expires, and for its revocation 400 days after it has expired.
  */
 export const grantQueue: Queue = { name: "GRANT_DUE", shards: 4 };
 
@@ -69,8 +69,8 @@ type Author = { by: string; now: Date };
 export type NewEnd = { before: Assignment; expires_at: string | undefined };
 
 /**
- * Plans new assignments for one subject, and other ends of capabilities and roles that the subject holds (`ends`), in
- * one transaction. Stores `profile`, if the subject is a user. Throws:
+ * Plans new assignments for one subject, and new end times for capabilities and roles that the subject holds (`ends`),
+ * in one transaction. Stores `profile`, if the subject is a user. Throws:
  * - 404 for a group or service account that the account does not have;
  * - 409 `limit_reached` if the subject would have too many grants, if the groups of the account would not fit into one
  *   item, or if the account would have too many owners.
@@ -122,9 +122,9 @@ export async function planAssignments(
 }
 
 /**
- * Plans another end of assignments that have not ended and that give one subject the same permission. A subject can
- * have several such assignments, because earlier versions of the product made them. Throws 409 `last_owner` if the
- * subject is the only owner whose ownership does not end, and this ownership would get an end.
+ * Plans a new end time for the assignments `same`, which have not ended and give one subject the same permission. There
+ * can be several of them, because earlier versions of the product made equal assignments. Throws 409 `last_owner` if
+ * the subject is the only owner whose ownership does not end, and this ownership would get an end.
  */
 export async function planNewEnds(
   table: Reader,
@@ -357,7 +357,7 @@ function assignmentsRange(accountId: string, scope: Scope): Range {
   return { partition: PK, from: SK, to: `${SK}~` };
 }
 
-/** The assignments that are narrowed to one resource, without those that were revoked. Some may have ended already. */
+/** The assignments that are limited to one resource, without those that were revoked. Some may have ended already. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
   const { partition, from, to } = assignmentsRange(accountId, scope);
   const pointers = await table.between(partition, from, to);
@@ -431,7 +431,10 @@ export function capabilitiesGiven(grantable: Grantable, own: RolesRecord): reado
   return Object.hasOwn(own.roles, key) ? (own.roles[key]?.capabilities ?? []) : [];
 }
 
-/** Throws 422 for a capability or role that has no effect on its scope. `held` are the capabilities that it gives. */
+/**
+ * Throws 422 for a capability or role that has no effect on its scope. `held` are the capabilities that `grantable`
+ * gives.
+ */
 export function requireEffect(
   grantable: Grantable,
   held: readonly Capability[] = capabilitiesGiven(grantable, noRoles),

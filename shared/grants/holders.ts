@@ -77,7 +77,9 @@ export const grantLimit = 1_000;
 /** The most users whose ownership of an account does not end. */
 export const ownerLimit = 1_000;
 
-/** The most bytes of the grants and parents of all groups of an account, as JSON. They must fit into one item. */
+/**
+ * The most bytes that the grants and parents of an account's groups can take together, as JSON. One item has them all.
+ */
 export const groupsLimitBytes = 300_000;
 
 /**
@@ -153,7 +155,7 @@ const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
 
 /**
  * Plans the new access record of one user or service account. A user who holds nothing has no record. The account is in
- * the user's list of accounts only while the user has a record.
+ * the user's list of accounts only while the user has a record. `listed_at` is the ordinal of the account in this list.
  */
 async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const subject = changes[0]?.subject ?? { type: "user", id: "" };

@@ -5,7 +5,7 @@ const whereToFind =
   "users see their own id in GET /v1/public/me; auth.service_accounts.list and auth.groups.list show the other ids";
 
 /** The id of the subject of a grant, a role or a membership. */
-export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
+export const SubjectId = idWithMessage(`This is not a UUID (${whereToFind})`);
 
 /**
  * The 422 for a body whose `member` names a resource that the account does not have. `type` is the type of the

@@ -32,8 +32,8 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * - 403 `forbidden` without the route's capability;
  * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
  *   `whileSuspended`;
- * - 403 `account_suspended` if the resource's account is suspended or closed. This holds only for a public route or an
- *   input without an account, and only if the lookup has a message for this (`stopped`);
+ * - 403 `account_suspended` if the resource's account is suspended or closed, but only for a public route or an input
+ *   without an account, and only if the lookup has the message `stopped`;
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -58,6 +58,8 @@ export async function authorize(
     route.subject?.find(input, table),
   ]);
   const scopes = scopesOf(route, input, found);
+  // If true, a super admin would get the same decision and the same answer. So it is not looked up whether the
+  // principal is a super admin.
   const isEnough =
     isAllowed(route, scopes, own.permissions) &&
     !isNarrowed(route, own.permissions) &&
@@ -83,8 +85,9 @@ export async function isMember(principal: Principal, accountId: string, table: T
 }
 
 /**
- * The permissions of the principal, if they allow the route on a resource in these scopes; else undefined.
- * Use this for a stored answer about a resource that has been deleted since.
+ * The permissions of the principal, if they allow the route on a resource in these scopes; else undefined. Without an
+ * account in the input, the result is `noPermissions`. Use this for a stored answer about a resource that has been
+ * deleted since.
  */
 export async function mayStill(
   route: Route,
@@ -102,8 +105,8 @@ export async function mayStill(
 }
 
 /**
- * Whether the resource's account is active or past due. A route without an account in its path shows resources of such
- * accounts only.
+ * Whether the resource's account is active or past due. If it is neither, a public route does not show the resource,
+ * and a route without an account in its path does not either.
  */
 async function hasServedAccount(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredStatus);
@@ -159,11 +162,11 @@ function forbidden(
 }
 
 /**
- * The 403 of an account that cannot be changed. For a suspended account, it names the call that tops up the wallet. For
- * callers who may see the billing, it also names the missing amount, if it is known.
+ * The 403 of an account that cannot be changed. For a suspended account, the error names the call that tops up the
+ * wallet. If the missing amount is known, callers who may see the billing also get this amount.
  */
 function stopped(status: AccountStatus | undefined, debt: Debt | undefined, permissions: Permissions): Problem {
-  const readable = `It can be read, but not changed.`;
+  const readable = "It can be read, but not changed.";
   if (status === "closed") return new Problem("account_suspended", `This account is closed. ${readable}`);
   const topUp = "top up the wallet with billing.topup_session.create";
   if (!debt) {

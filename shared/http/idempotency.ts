@@ -51,9 +51,9 @@ const inFlight = (): Problem =>
 
 /** The 409 for a request that was answered before, if the answer is not stored. */
 function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
-  const detail = !storesAnswer
-    ? "This request was answered before. The answer is not stored, because it has an address that works without a credential."
-    : "This request was answered before. The answer is not stored, because it had a secret that is shown only once.";
+  const detail = storesAnswer
+    ? "This request was answered before. The answer is not stored, because it had a secret that is shown only once."
+    : "This request was answered before. The answer is not stored, because it has an address that works without a credential.";
   return new Problem("secret_already_shown", detail);
 }
 
@@ -123,15 +123,14 @@ type KeyedRequest = {
   /** The scopes of the request's resource, which are stored because the resource may be deleted later. */
   scopes?: readonly Scope[] | undefined;
   /**
-   * Whether the request is a call of a program. The answer of such a call is stored only if the route has
-   * `storesAnswer`.
+   * Whether the request is a call in a program. If so, its answer is stored only if the route has `storesAnswer`.
    */
   inProgram?: boolean;
   /** Charges the caller for a stored answer of `chars` UTF-16 code units. Called before the answer is used. */
   chargeRead?: (chars: number) => Promise<void>;
   /**
    * Whether a stored answer is still valid. If the answer is not valid, the request runs again. Throws the refusal if
-   * the caller may not get the answer any more.
+   * the caller is no longer allowed to get the answer.
    */
   isStillValid?: (answer: unknown) => Promise<boolean>;
 };

@@ -13,7 +13,7 @@ export type RawInput = {
   /** The header fields that change the effect of a request. Names are in lower case. */
   headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
   /**
-   * The idempotency key of a call of a program. Every write honours this key, because programs are repeated as a whole.
+   * The idempotency key of a call in a program. Every write honours this key, because programs are repeated as a whole.
    */
   callKey?: string | undefined;
 };
@@ -65,7 +65,7 @@ function parseHeaders(
 }
 
 /**
- * Throws InvalidInput for each `expires_at` of the body, or of an item of its lists, that is not after `now`. The body
+ * Throws InvalidInput if an `expires_at` of the body, or of an item of the body's lists, is not after `now`. The body
  * must be parsed, because then the schema `FutureTime` has checked that these members are times.
  */
 export function requireFutureEnds(body: Record<string, unknown>, now: Date): void {
@@ -106,14 +106,14 @@ export const clipped = <T extends string | number>(step: T): T | string =>
   typeof step === "string" && step.length > 100 ? `${step.slice(0, 100).toWellFormed()}…` : step;
 
 /**
- * The codes of issues about a whole value. If the value is undefined, such an issue means that the value is missing,
- * because JSON and code mode cannot send undefined.
+ * The codes of issues about a whole value. If the value is undefined, an issue with one of these codes means that the
+ * value is missing, because JSON and code mode cannot send undefined.
  */
 const wholeValueCodes: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 
 /**
- * Converts a zod issue to errors in the form of the specification. An issue about unknown members becomes one error for
- * each unknown member. Any other issue becomes one error.
+ * Converts a zod issue to errors of the OpenAPI schema `HTTPValidationError`. An issue about unknown members becomes
+ * one error for each unknown member. Any other issue becomes one error.
  */
 function validationErrors(part: string, issue: Issue): ValidationError[] {
   const loc = [part, ...clippedPath(issue.path)];

@@ -66,5 +66,6 @@ export function internalHandler({
     });
     return complete(response, event);
   };
+  // These requests charge no rate limit, so one connection to the table is enough.
   return Object.assign(handle, { prime: () => primeRuntime(1, prepare) });
 }

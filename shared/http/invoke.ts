@@ -41,8 +41,9 @@ export type InvocationContext = Pick<
   /** Reserves the greatest possible cost of a program. Throws 429 if the limit does not have so much left. */
   reserve: (charge: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
-   * Present for the calls of a program. The program has already paid for its calls of the default class. It paid from
-   * the own limit of the account `ownLimitOf`. If `ownLimitOf` is undefined, it paid from the principal's limit.
+   * Present for the calls of a program. The program has already paid for its calls of the default class. If
+   * `ownLimitOf` has the id of an account, the program paid from this account's own limit. If not, it paid from the
+   * principal's limit.
    */
   paid?: { ownLimitOf: string | undefined };
   /** The reason why changes are forbidden; undefined if changes are allowed. */
@@ -67,8 +68,8 @@ export type InvokeResult = {
 
 /**
  * Runs a route for any entry point. Authenticates (401), charges the rate limit (429), refuses writes while changes are
- * stopped (503), parses (422), and authorizes (403, 404). Then returns the stored answer, or runs the route. The output
- * has only the members that the output schema declares.
+ * stopped (503), parses (422), and authorizes (403, 404). Then returns the answer that is stored for the idempotency
+ * key, or runs the route. The output has only the members that the output schema declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // A public route needs no credential over REST. In a program, the sender of the program is always authenticated.
@@ -79,11 +80,11 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
     const due = chargeOf(route, route.limit, { input: raw, principal: who }, invocation);
     return due && invocation.isRefused(due) ? undefined : settled(decide(route, raw, who, invocation));
   };
-  const early = expected && !isAnonymous ? begin(expected) : undefined;
+  const earlyDecision = expected && !isAnonymous ? begin(expected) : undefined;
   const principal = isAnonymous ? await anonymousPrincipal(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
   // The charge and the decision run at the same time, so that the request need not wait for the charge.
-  const deciding = (isExpected && early) || begin(principal);
+  const deciding = (isExpected && earlyDecision) || begin(principal);
   const [charged, begun] = await Promise.all([
     settled(chargeCaller(route, { input: raw, principal }, invocation, deciding)),
     deciding,
@@ -100,7 +101,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const scopes = inProgram ? decided.value.scopes : undefined;
   const isStillValid = async (answer: unknown): Promise<boolean> => {
     await route.checkRepeat?.(input, { table, permissions }, answer);
-    return mayReplay(route, answer, permissions);
+    return isReplayAllowed(route, answer, permissions);
   };
   const keyed = { principal, route, input, raw, scopes, inProgram, now: invocation.now(), isStillValid };
   const claimed = key === undefined ? undefined : await claimKey(invocation.table, { ...keyed, key });
@@ -156,16 +157,18 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
 
 /**
  * Whether a route can run up to its first write, at no greater cost than its run.
- * - A route that uses a service cannot: it could have an effect outside the table, such as a call of a receiver.
- * - A route of another class than `default` cannot, because a rehearsal is charged in the class `default`. It would go
- *   around the limit of the route's class, which protects secrets from guessing, and other services and the table from
- *   load. Routes with `would_escalate` are the exception: only their run compares what the caller gives with what the
- *   caller may give, and a rehearsal must always make this comparison.
+ * - A route that uses a service cannot: it could have an effect outside the table, such as a call to a webhook
+ *   receiver.
+ * - A route of another rate-limit class than `default` cannot, because a rehearsal is charged in the class `default`. A
+ *   rehearsal would bypass the limit of the route's class. This limit protects secrets from guessing, and other
+ *   services and the table from load. Routes with `would_escalate` are the exception. Only their run compares the
+ *   permissions that the caller gives with the permissions that the caller may give, and a rehearsal must always make
+ *   this comparison.
  */
 const canRehearse = ({ lambda, limit, problems }: Route): boolean =>
   lambda.uses.length === 0 && (limit === "default" || problems.includes("would_escalate"));
 
-/** Runs a route up to its first write. At this write throws its failed condition, or else `RehearsalOver`. */
+/** Runs a route up to its first write. This write throws the error of its failed condition, or `RehearsalOver`. */
 async function rehearseRun(
   route: Route,
   input: ParsedInput,
@@ -176,14 +179,17 @@ async function rehearseRun(
   await route.run({ ...input, found: caller.found?.thing }, { ...context, chargeClass: async () => undefined });
 }
 
-/** The refusal with which a rehearsal ends; undefined if it comes to a write, or cannot say now (429, 503). */
+/**
+ * The refusal with which a rehearsal ends. Undefined if the rehearsal is not refused, or if it ends with a 429 or 503,
+ * which may not happen in the call itself.
+ */
 async function rehearsedRefusal(rehearsal: () => Promise<void>): Promise<RehearsedCall["refusal"]> {
   try {
     await rehearsal();
   } catch (error) {
-    const isPassing = error instanceof Problem && (error.status === 429 || error.status === 503);
-    if (isRefusal(error) && !isPassing) return error;
-    if (!(error instanceof RehearsalOver || isPassing)) throw error;
+    const isTemporary = error instanceof Problem && (error.status === 429 || error.status === 503);
+    if (isRefusal(error) && !isTemporary) return error;
+    if (!(error instanceof RehearsalOver || isTemporary)) throw error;
   }
   return undefined;
 }
@@ -192,7 +198,7 @@ async function rehearsedRefusal(rehearsal: () => Promise<void>): Promise<Rehears
  * Whether a stored answer may be replayed. An answer with a file is replayed only to a caller who may see the whole
  * account. Another caller may have lost the permission to see a part of the file, so a repeat makes the file again.
  */
-const mayReplay = (route: Route, answer: unknown, permissions: Permissions): boolean =>
+const isReplayAllowed = (route: Route, answer: unknown, permissions: Permissions): boolean =>
   route.http.file?.of(answer) === undefined || !isNarrowed(route, permissions);
 
 const changesStopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
@@ -216,7 +222,7 @@ async function storedAnswerOrThrow(
   const stored =
     key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, raw, now: now() });
   const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
-  if (!stored || !permissions || !mayReplay(route, stored.replay, permissions)) throw refusal;
+  if (!stored || !permissions || !isReplayAllowed(route, stored.replay, permissions)) throw refusal;
   await route.checkRepeat?.(input, { table, permissions }, stored.replay);
   return { input, output: stored.replay, replayed: true, permissions };
 }
@@ -242,6 +248,7 @@ function chargeOf(
   { paid }: Pick<InvocationContext, "paid">,
 ): Charge | undefined {
   const accountId = route.public ? undefined : accountIn(input);
+  // Account ids are UUIDs, which have 36 characters.
   const isAccountId = accountId?.length === 36;
   const isPaid = paid !== undefined && limit === "default";
   if (isPaid && (!isAccountId || accountId.toLowerCase() === paid.ownLimitOf)) return undefined;
@@ -271,9 +278,9 @@ export async function chargeUnread(
 }
 
 /**
- * Charges a request before it is known whether the caller has access to the account. The limiter asks for this access,
- * because only members are charged by the account's own limit. `deciding` is the decision about the request, if it has
- * begun.
+ * Charges a request before it is known whether the caller has access to the account. The limiter asks whether the
+ * caller has access, because only members are charged by the account's own limit. `deciding` is the decision about the
+ * request, if the decision has begun.
  */
 async function chargeCaller(
   route: Route,
@@ -310,8 +317,8 @@ async function decide(
 ): Promise<Decided> {
   const input = parseInput(route, raw);
   const at = now();
-  const early = readAhead(table, aheadOf(route, input, principal, table, at));
-  return { input, table: early, ...(await authorize(route, input, principal, early, at)) };
+  const readingAhead = readAhead(table, aheadOf(route, input, principal, table, at));
+  return { input, table: readingAhead, ...(await authorize(route, input, principal, readingAhead, at)) };
 }
 
 /** The items that a call will read, besides the items that authorization reads for every principal. */

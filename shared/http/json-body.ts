@@ -108,8 +108,8 @@ const forbiddenAt = (path: ValuePath): InvalidInput => {
 export function forbiddenMember(text: string): InvalidInput | undefined {
   for (const { token, path } of tokensOf(text)) {
     if (token !== ":") continue;
-    const [outer, name] = path.slice(-2);
-    if (path.at(-1) === "__proto__") return forbiddenAt(path);
+    const [outer, name] = [path.at(-2), path.at(-1)];
+    if (name === "__proto__") return forbiddenAt(path);
     if (outer === "constructor" && name === "prototype") return forbiddenAt(path.slice(0, -1));
   }
   return undefined;

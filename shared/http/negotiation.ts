@@ -39,7 +39,7 @@ export function weightOfType(accept: string, type: string): number {
 const firstWeight = (preferences: readonly Preference[], names: readonly string[]): number | undefined =>
   names.map((name) => preferences.find(({ value }) => value === name)?.weight).find((weight) => weight !== undefined);
 
-/** A body of this size fits into one packet, so it is not worth compressing. */
+/** A body of at most this size fits into one packet, so the body is not worth compressing. */
 const uncompressedBytes = 1_024;
 
 const compressible = /^(?:text\/|application\/(?:[\w.-]+\+)?json\b|image\/svg)/;

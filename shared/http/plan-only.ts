@@ -5,8 +5,9 @@ import { type Item, itemKey, type Write } from "../table/writes.ts";
 export class RehearsalOver extends Error {}
 
 /**
- * A table for a rehearsal: a transaction is planned, its conditions with an error of their own are compared with the
- * stored items, and nothing is written. The first write throws the error of its failed condition, or `RehearsalOver`.
+ * A table for a rehearsal, which writes nothing. `commit` runs its plan, and compares the conditions that have an
+ * `orElse` with the stored items. Then `commit` throws the error of the first failed condition, or `RehearsalOver` if
+ * none failed. `attempt` throws `RehearsalOver` at once.
  */
 export const planOnly = (table: Table): Table => ({
   ...table,

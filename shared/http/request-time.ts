@@ -7,8 +7,8 @@ import type { Context } from "./route.ts";
 const budgetMs = 18_000;
 
 /**
- * Begins to measure the time of a request of several transactions. The returned function tells whether the request must
- * begin no further transaction: its time is over, or the time `stopAt` has come.
+ * Begins to measure the time of a request of several transactions. The returned function returns true if the request
+ * must not begin another transaction, because its time is over or the time `stopAt` has come.
  */
 export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
   const startedMs = performance.now();

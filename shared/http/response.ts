@@ -14,7 +14,7 @@ const securityHeaders = {
   "x-content-type-options": "nosniff",
 };
 
-/** Makes a JSON answer. It ends with a newline, so that a terminal shows the next prompt on a line of its own. */
+/** Makes a JSON answer. The body ends with a newline, so that a terminal shows the next prompt on a line of its own. */
 export const json = (statusCode: number, body: unknown, headers: Record<string, string> = {}): Response => ({
   statusCode,
   headers: { "content-type": "application/json", ...headers },
@@ -47,8 +47,8 @@ export function logUnexpected(error: unknown, log: Log): Problem {
 }
 
 /**
- * Makes the answer to a failure: the specified body for invalid input, or RFC 9457 for a problem. `challenge` is the
- * `WWW-Authenticate` field of a 401.
+ * Makes the answer to a failure: `HTTPValidationError` for invalid input, or problem details (RFC 9457) for a problem.
+ * `challenge` is the `WWW-Authenticate` field of a 401.
  */
 export function failureResponse(
   failure: Problem | InvalidInput,
@@ -89,8 +89,8 @@ export const bearerChallenge = ({
 const firstPage = "/docs/overview";
 
 /**
- * Redirects a GET or HEAD of the root to the first page. Redirects a GET or HEAD of a page's address with a final slash
- * to the page. Undefined for other paths and methods.
+ * Redirects a GET or HEAD of the root to the first page. If the address of a page has a slash at its end, redirects a
+ * GET or HEAD to the address without the slash. Undefined for other paths and methods.
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;

@@ -63,7 +63,7 @@ function queryOf(raw: string): URLSearchParams {
   return new URLSearchParams(`?${raw}`);
 }
 
-/** Whether the route accepts an empty object. Then a request without a body counts as an empty object. */
+/** Whether the route accepts an empty object. If so, a request without a body counts as an empty object. */
 const acceptsEmptyBody = (route: Route): boolean => route.body.safeParse({}).success;
 
 type RequestHeaders = Record<string, string | undefined>;
@@ -108,7 +108,8 @@ function respond(
   }
   const isAccepted = route.http.later?.is(output) ?? false;
   const isDryRun = route.http.isDryRun?.(output) ?? false;
-  const { status, location: created } = isDryRun ? { status: 200, location: undefined } : route.http;
+  const status = isDryRun ? 200 : route.http.status;
+  const created = isDryRun ? undefined : route.http.location;
   const location = isAccepted ? route.http.later?.location : created;
   const headers: ResponseHeaders = {
     ...tagHeader,

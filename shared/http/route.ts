@@ -33,8 +33,8 @@ export type LocatedResource<T> = {
   /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource. A public route and a route without an account in its path require this member. If it
-   * is absent, such a route answers as if the resource did not exist.
+   * The account of the resource. A public route and a route without an account in its path require this member. If the
+   * member is absent, these routes answer as if the resource did not exist.
    */
   accountId?: string;
 };
@@ -63,8 +63,8 @@ export type ResourceLookup<I, T> = {
 export type Context = {
   principal: Principal;
   /**
-   * The principal's permissions in the account that the path or the query names; none without such an account, and on
-   * public routes.
+   * The principal's permissions in the account that the path or the query names. No permissions if neither names an
+   * account, or if the route is public.
    */
   permissions: Permissions;
   requestId: string;
@@ -89,8 +89,8 @@ export type Context = {
    */
   chargeClass: (limit: LimitClass) => Promise<void>;
   /**
-   * Asks the issuer of the caller's token for the caller's verified e-mail address. Use this if the token has no such
-   * address. The result is undefined if the issuer gives none. Throws 503 if the issuer does not answer.
+   * Asks the issuer of the caller's token for the caller's verified e-mail address. Use this if the token has no
+   * verified address. The result is undefined if the issuer gives no address. Throws 503 if the issuer does not answer.
    */
   askEmail?: (() => Promise<string | undefined>) | undefined;
   /** Whether the answer becomes the file of the route's `http.file`. */
@@ -102,7 +102,9 @@ export type Context = {
    * the condition itself.
    */
   ifMatch?: IfMatch | undefined;
-  /** The end of the time of the program that makes this call. A call of many steps begins no step after it. */
+  /**
+   * The time at which the program of this call must stop. After this time, a call of many steps begins no further step.
+   */
   stopAt?: Date | undefined;
   log: Log;
   now: () => Date;
@@ -126,7 +128,7 @@ export type Requirement = {
   check: (accountId: string, table: Reader, at: Date) => Promise<void>;
 };
 
-/** The memory of this process from earlier requests, to guess the reads of a request. It may be stale. */
+/** What is known when a route guesses the reads of a request (`ahead`). Memory of earlier requests may be stale. */
 export type Expected = {
   /**
    * A guess of the caller's permissions, as `expectedStanding` makes it: all permissions unless this process has seen a
@@ -163,8 +165,8 @@ type Http = {
    */
   later?: { is: (output: unknown) => boolean; location: string };
   /**
-   * Whether an output is from a dry run. Then the status of the answer is 200. This is for routes that create a
-   * resource, except in a dry run.
+   * Whether an output is from a dry run. The answer of a dry run has the status 200. `isDryRun` is for routes that
+   * create a resource, except in a dry run.
    */
   isDryRun?: (output: unknown) => boolean;
   /** The status of success. The default is 200. */
@@ -242,14 +244,14 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** Everyday words with which people look for the function. `functions.search` uses these words. */
   synonyms?: readonly string[];
   description?: string;
-  /** The announcement that the route will be removed. Its answers and descriptions contain the announcement. */
+  /** The announcement that the route will be removed. The route's answers and descriptions contain the announcement. */
   deprecated?: Deprecation;
   params?: P;
   query?: Q;
   body?: B;
   output: O;
   /**
-   * The members of the answer that are secrets. An answer with such a member is shown only once, and is never stored.
+   * The members of the answer that are secrets. An answer with a secret is shown only once, and is never stored.
    */
   shownOnce?: readonly (keyof z.output<O> & string)[];
   /** The codes of the problems that `run` itself throws. */
@@ -268,9 +270,9 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   codeMode?: Partial<CodeMode>;
   /**
    * Whether `run`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
-   * Usually authorization does not look for super admins if a grant is enough to call the route. With this member, it
-   * always looks, so that a super admin has all permissions in `run`. This costs one more read for users who are not
-   * owners.
+   * Usually authorization does not look for super admins if a grant is enough to call the route. With
+   * `usesPermissions`, authorization always looks, so that a super admin has all permissions in `run`. This costs one
+   * more read for users who are not owners.
    */
   usesPermissions?: true;
   /**

@@ -18,9 +18,14 @@ const types: Record<string, string> = {
 
 const typeName = (type: string): string => types[type] ?? `a value of the type ${type}`;
 
+function typeOfInput(input: unknown): string {
+  if (input === null) return "null";
+  return Array.isArray(input) ? "array" : typeof input;
+}
+
 /** The end of the message that names the type of the input: `, not a string`. Empty if the type is as expected. */
 function actualTypeEnding({ input, expected }: { input?: unknown; expected: string }): string {
-  const actual = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
+  const actual = typeOfInput(input);
   const differs =
     actual in types && typeName(actual) !== typeName(expected) && !(actual === "number" && expected === "int");
   return differs ? `, not ${typeName(actual)}` : "";

@@ -31,7 +31,10 @@ export const emptyBalance: Balance = {
 /** The balance of an account: the sum of its credits minus the sum of its debits. */
 export const postedOf = ({ credits_posted, debits_posted }: Balance): number => credits_posted - debits_posted;
 
-/** The amount by which a limited account may still be debited: its balance minus the debits that holds reserve. */
+/**
+ * The amount that can still be debited from an account whose debits must not exceed its credits: the balance of the
+ * account minus the debits that holds reserve.
+ */
 export const availableOf = (balance: Balance): number => postedOf(balance) - balance.debits_pending;
 
 /** Adds amounts to the totals of a balance. Throws a RangeError if a total gets too large. */

@@ -88,7 +88,7 @@ function beginMovement(book: Book, operation: Extract<Operation, { kind: "transf
 function requireSides(debit: string, credit: string): void {
   if (debit === credit) throw new RangeError("A movement needs two different accounts.");
   // In the key of an entry, # separates the name of the account from the ordinal.
-  if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account must not have a #.");
+  if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account must not contain #.");
 }
 
 /**

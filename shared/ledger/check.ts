@@ -101,6 +101,7 @@ function entryProblems(account: string, balance: Balance, from: number, entries:
   if (!isDense || entries.length !== balance.entries - from) return [`entries of ${account} are missing`];
   const first = entries[0];
   if (first === undefined) return postedOf(balance) === 0 ? [] : [`${account} has a balance and no entries`];
+  // The balance before the first of these entries.
   let sum = from === 0 ? 0 : first.balance_after - signed(first);
   for (const entry of entries) {
     sum += signed(entry);
@@ -110,11 +111,15 @@ function entryProblems(account: string, balance: Balance, from: number, entries:
   return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, but its entries add up to ${sum}`];
 }
 
+/** The amount of a movement's entries; 0 for a hold that was not captured. */
+function postedAmount({ kind, status, amount, captured }: StoredMovement): number | undefined {
+  if (kind === "transfer") return amount;
+  return status === "captured" ? captured : 0;
+}
+
 function movementProblems(entry: Entry, movement: StoredMovement | undefined): string[] {
   const { movement_id: id, account, direction, amount } = entry;
   if (movement === undefined) return [`the entries of ${id} have no movement`];
-  const posted =
-    movement.kind === "transfer" ? movement.amount : movement.status === "captured" ? movement.captured : 0;
-  if (movement[direction] === account && posted === amount) return [];
+  if (movement[direction] === account && postedAmount(movement) === amount) return [];
   return [`the ${direction} of ${amount} in ${account} differs from the movement ${id}`];
 }

@@ -74,9 +74,10 @@ const maxReads = 10;
 
 /**
  * Reads the items that the operations need. Throws `Overdrawn` only if two reads in a row have the same versions. The
- * reason is that one read is no snapshot. Another process may make the same movement after the movement is read, and
- * before the balance is read. Then the movement seems to be new, and the balance, from which it is taken already, seems
- * to be too small. A refusal writes nothing, so no condition of a write would notice this.
+ * reason is that one read is not a snapshot. Another process may make the same movement after the movement is read, and
+ * before the balance is read. Then the movement seems to be new, but the balance that was read is already smaller by
+ * the movement's amount, and seems to be too small. A refusal writes nothing, so no condition of a write would detect
+ * this mistake.
  */
 async function readForOperations(
   table: Reader,
@@ -118,18 +119,18 @@ async function readItems(
   now: Date,
 ): Promise<ReadItems> {
   const ids = [...new Set(operations.map(({ id }) => id))];
-  const [items, early] = await Promise.all([
+  const [items, ofOperations] = await Promise.all([
     table.getMany(ids.map((id) => movementKey(ledger, id))),
     readBalances(table, ledger, sidesOf(operations)),
   ]);
   const movements = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
-  const others = sidesOf(movements).filter((account) => !early.has(account));
-  const later = others.length > 0 ? await readBalances(table, ledger, others) : [];
+  const others = sidesOf(movements).filter((account) => !ofOperations.has(account));
+  const ofMovements = others.length > 0 ? await readBalances(table, ledger, others) : [];
   return {
     limited: ledger.limited,
     at: now.toISOString(),
     movements: new Map(ids.map((id, index) => [id, movements[index]])),
-    balances: new Map([...early, ...later]),
+    balances: new Map([...ofOperations, ...ofMovements]),
   };
 }
 

@@ -18,7 +18,7 @@ export const StoredMovement = z.object({
   /** An id from the caller, which leads to the caller's own data about the movement. */
   reference: z.string().optional(),
   at: z.string(),
-  /** This member and the next three are for holds only. */
+  /** `status` and the next three members are for holds only. */
   status: HoldStatus.optional(),
   captured: z.int().min(0).optional(),
   expires_at: z.string().optional(),
@@ -46,7 +46,7 @@ type Sides = { id: string; debit: string; credit: string; amount: number; code: 
 /**
  * An operation on a ledger. A `transfer` posts an amount. A `hold` reserves an amount. A `capture` posts the amount of
  * a hold, or a part of it, and releases the rest. `void` and `expire` release a hold. The caller chooses a new id for
- * each transfer and hold. The same operation again changes nothing.
+ * each transfer and hold. A repeat of an operation changes nothing.
  */
 export type Operation =
   | ({ kind: "transfer" } & Sides)

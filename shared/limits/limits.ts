@@ -161,7 +161,7 @@ export const declaredLimits: readonly Declared[] = [
     per: "account_and_day",
     most: lettersPerDay,
     unit: "items",
-    description: "Mails that ask recipients whether copies may go to them, and invitations, together on a day (UTC).",
+    description: "Mails that ask recipients to agree to forwarding, together with invitations, on a day (UTC).",
     view: ["forwarding.view", "auth.manage"],
   },
   { name: "aliases", per: "mailbox", most: aliasLimit, unit: "items", description: "Aliases of a mailbox." },
@@ -185,7 +185,7 @@ export const declaredLimits: readonly Declared[] = [
     per: "member",
     most: grantLimit,
     unit: "items",
-    description: "Grants and roles of a user, a group or a service account; also the groups that a member is in.",
+    description: "Grants and roles of a user, a group or a service account. The groups of a member count separately.",
   },
   {
     name: "groups_size",
@@ -199,7 +199,7 @@ export const declaredLimits: readonly Declared[] = [
     per: "account",
     most: ownerLimit,
     unit: "items",
-    description: "Users who own the account without an end.",
+    description: "Users whose ownership of the account has no end date.",
   },
   {
     name: "roles",
@@ -260,13 +260,15 @@ export const Limits = z
     features: z
       .object({
         payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
-        mail: z.boolean().meta({ description: "Whether mail can be sent, to invite people and to ask recipients." }),
+        mail: z.boolean().meta({
+          description: "Whether mail can be sent, to invite people and to ask recipients of forwarding to agree.",
+        }),
         registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
         dns: z.boolean().meta({ description: "Whether our nameservers can host the zones of domains." }),
       })
       .meta({ description: "The features of this deployment. A function that needs a missing feature answers 409." }),
   })
-  .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
+  .meta({ id: "Limits", description: "The limits of an account, and how much of them is used." });
 
 /**
  * The classes of rate limits for the requests of callers, each with the requests that it counts. The other classes
@@ -323,14 +325,10 @@ export async function accountLimits(
       const is_own = own?.classes[name] !== undefined;
       return { class: name, description: requestClasses[name], per_minute: perMinute, burst, is_own };
     }),
-    limits: declaredLimits.map(({ name, per, most, unit, description, view = "account.view" }) => ({
-      name,
-      per,
-      limit: most,
-      used: ([view].flat().every((one) => covers(permissions, one, [])) ? used.get(name) : undefined) ?? null,
-      unit,
-      description,
-    })),
+    limits: declaredLimits.map(({ name, per, most, unit, description, view = "account.view" }) => {
+      const maySeeAll = [view].flat().every((capability) => covers(permissions, capability, []));
+      return { name, per, limit: most, used: (maySeeAll ? used.get(name) : undefined) ?? null, unit, description };
+    }),
     features: {
       payments: hasFeature("payments"),
       mail: hasFeature("mail"),

@@ -33,16 +33,16 @@ const AskedDay = Day.refine((day) => day >= earliestDay, { error: `Write ${earli
 
 export const StatisticsQuery = z.strictObject({
   domain: DomainRef.optional().meta({
-    description: "The domain, by its name or id. Either this or `dedicated_ip_id`.",
+    description: "The domain, by its name or id. Give either this or `dedicated_ip_id`.",
   }),
   dedicated_ip_id: idWithMessage("Write the id of a dedicated IP")
     .optional()
-    .meta({ description: "The dedicated IP. Either this or `domain`." }),
+    .meta({ description: "The dedicated IP. Give either this or `domain`." }),
   since: AskedDay.optional().meta({
     description: `The first day, in UTC. Statistics are kept for ${statisticsDays} days. The default is the first of the ${usualDays} days up to \`until\`.`,
   }),
   until: AskedDay.optional().meta({
-    description: `The last day, in UTC; at most ${mostDays} days in all. The default is today.`,
+    description: `The last day, in UTC. One answer has at most ${mostDays} days. The default is today.`,
   }),
 });
 type StatisticsQuery = z.output<typeof StatisticsQuery>;
@@ -103,7 +103,7 @@ async function subjectOf(
   return { type: "dedicated_ip", id: dedicated_ip_id };
 }
 
-/** The items that `mailStatistics` reads. For a domain that this process has not seen, these are only its name. */
+/** The items that `mailStatistics` reads. If this process has not seen the domain, only the item of its name. */
 export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { seen }: Expected): Ahead {
   const { domain, dedicated_ip_id: ipId, since, until } = query;
   const last = until ?? dayOf(clock());

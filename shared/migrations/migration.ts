@@ -9,9 +9,9 @@ import type { Table } from "../table/table.ts";
 export type MigrationContext = { table: Table; now: () => Date };
 
 /**
- * A change of the rows that earlier versions stored in an account. A second call of `migrate` for the same account
- * changes nothing. A call may die after any access to the table, and customers may change the account meanwhile. The
- * next call then continues.
+ * A change of the rows that earlier versions stored in an account. A call of `migrate` can die after any access to the
+ * table, and customers can change the account during the call. The next call for the account then does the rest. If
+ * nothing is left to do, a call changes nothing.
  */
 export type Migration = {
   /** The name in the table. It never changes. */
@@ -21,7 +21,7 @@ export type Migration = {
   migrate: (accountId: string, context: MigrationContext) => Promise<void>;
 };
 
-/** All migrations, in the order in which they run. None may rely on another. */
+/** All migrations, in the order in which they run. No migration may rely on another. */
 export const migrations: readonly Migration[] = [
   {
     name: "audit_log_index",
@@ -46,7 +46,7 @@ export const migrations: readonly Migration[] = [
   },
   {
     name: "service_expiries",
-    summary: "Queues the notices and the revocation of service accounts that expire.",
+    summary: "Queues the expiry notices and the revocation of service accounts with an end date.",
     migrate: (accountId, { table, now }) => queueExpiries(table, accountId, now()),
   },
 ];

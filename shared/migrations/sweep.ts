@@ -72,11 +72,11 @@ const mostFailed = 100;
 export async function sweepMigrations(context: SweepContext, bounds: MigrationBounds = {}): Promise<MigrationsSwept> {
   const { table, now, requestId } = context;
   const { migrations = allMigrations } = bounds;
-  const seen = await readProgress(table, migrations);
-  for (const [index, { name }] of migrations.entries()) if (!seen[index]) await noteSeen(table, name, now());
-  const unfinished = seen.filter((progress) => progress?.finished_at === undefined).length;
+  const stored = await readProgress(table, migrations);
+  for (const [index, { name }] of migrations.entries()) if (!stored[index]) await noteSeen(table, name, now());
+  const unfinished = stored.filter((progress) => progress?.finished_at === undefined).length;
   const swept: MigrationsSwept = { accounts: 0, failed: 0, rows: 0, unfinished };
-  if (!seen.some((progress) => isDue(progress, now()))) return swept;
+  if (!stored.some((progress) => isDue(progress, now()))) return swept;
   const claim = { by: requestId, now, forMs: claimMs };
   await withClaim(table, claimKey, claim, () => runMigrations(context, { ...bounds, migrations }, swept));
   return swept;
@@ -111,7 +111,7 @@ async function runMigrations(
 
 type RunBounds = { atOnce: number; pageSize: number; isOver: () => boolean; swept: MigrationsSwept };
 
-/** Goes on with a migration. Returns whether it is finished. */
+/** Goes on with a migration. Returns whether the migration is finished now. */
 async function runMigration(
   migration: Migration,
   stored: MigrationProgress,
@@ -133,8 +133,8 @@ async function runMigration(
     progress = await save({ ...progress, rows: progress.rows + tried.rows });
   }
   while (progress && failures < mostFailed && !bounds.isOver()) {
-    const list = accountsMatching({});
-    const { rows } = await readRows(table, list, { skip: progress.accounts, take: bounds.pageSize });
+    const allAccounts = accountsMatching({});
+    const { rows } = await readRows(table, allAccounts, { skip: progress.accounts, take: bounds.pageSize });
     if (rows.length === 0) {
       if (failures > 0) return false;
       return (await save({ ...progress, finished_at: now().toISOString() })) !== undefined;

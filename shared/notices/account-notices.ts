@@ -21,7 +21,7 @@ import {
 
 const EventAccount = z.object({ status: AccountStatus });
 
-/** The parts of a letter that say how to pay the missing amount, and where to see its reason. */
+/** The parts of a letter that say how to pay the missing amount, and which call lists the invoices. */
 const pay = (event: NoticeEvent, debt: Debt | undefined): Block[] => [
   ...topUp(event, debt && money(debt.missing)),
   paragraph`This call lists the invoices:`,
@@ -47,10 +47,11 @@ const debtFacts = (debt: Debt | undefined): Block[] =>
 /** Whether billing made the change, and not the operator. */
 const isByBilling = ({ actor }: NoticeEvent): boolean => actor.type === "system";
 
+/** What happens if the account does not pay a debt. */
 const afterGrace = (debt: Debt | undefined): Sentence =>
   debt?.suspends_on === undefined
-    ? sentence`If it stays unpaid for ${graceDays} days, the account is suspended.`
-    : sentence`If it stays unpaid, the account is suspended on ${dateText(debt.suspends_on)}: then nobody can log in to a mailbox, and nothing can be sent or changed.`;
+    ? sentence`If this amount stays unpaid for ${graceDays} days, the account is suspended.`
+    : sentence`If this amount stays unpaid, the account is suspended on ${dateText(debt.suspends_on)}. Then nobody can log in to a mailbox, and nothing can be sent or changed.`;
 
 const ofStatus: Record<
   AccountStatus,
@@ -60,7 +61,7 @@ const ofStatus: Record<
     subject: sentence`Your account is past due`,
     blocks: isByBilling(event)
       ? [
-          paragraph`The wallet could not pay the due amount. Everything works as before for now. ${afterGrace(debt)}`,
+          paragraph`Everything works as before for now, but the wallet could not pay the due amount. ${afterGrace(debt)}`,
           ...debtFacts(debt),
           ...pay(event, debt),
           paragraph`The due amount is paid as soon as the wallet has the money. Then the account is active again.`,
@@ -97,7 +98,8 @@ const ofStatus: Record<
 };
 
 const statusChanged: NoticeMaker = (event, _, account) => {
-  const [{ status }, before] = [EventAccount.parse(event.data), EventAccount.safeParse(event.previous_data).data];
+  const { status } = EventAccount.parse(event.data);
+  const before = EventAccount.safeParse(event.previous_data).data;
   if (before === undefined || before.status === status) return undefined;
   // `account.debt` belongs to the present status of the account, which can be later than the status in the event.
   const debt = account?.status === status ? account.debt : undefined;
@@ -114,7 +116,7 @@ const ownershipSubjects = {
 
 /**
  * The notice that somebody became an owner of the account, or that an ownership was revoked or has ended. The owner may
- * have another ownership, for example by a group. So the notice does not say that the person is no owner any more.
+ * have another ownership, for example through a group. So the notice does not say that the person is no owner any more.
  */
 const ownership =
   (verb: keyof typeof ownershipSubjects): NoticeMaker =>
@@ -125,7 +127,7 @@ const ownership =
     const happened = {
       created: sentence`${owner} became an owner of the account on ${timeText(event.timestamp)}. An owner may do everything, and may also remove other owners.`,
       revoked: sentence`The ownership of ${owner} was revoked on ${timeText(event.timestamp)}.`,
-      expired: sentence`The ownership of ${owner} ended by itself on ${timeText(grant.expires_at ?? event.timestamp)}, at the end that was set for it.`,
+      expired: sentence`The ownership of ${owner} ended by itself on ${timeText(grant.expires_at ?? event.timestamp)}. This end date was set for the ownership.`,
     };
     return {
       category: "security",
@@ -133,7 +135,7 @@ const ownership =
       blocks: [
         { paragraph: happened[verb] },
         verb === "expired"
-          ? paragraph`If the ownership should go on, look at who has access:`
+          ? paragraph`If the ownership should not have ended, grant it again. These calls show who has access, and what has changed:`
           : paragraph`${nameOf(event.actor)} made this change. If it was not meant to happen, look at who has access, and at the changes that were made:`,
         callOf(event, "GET", "/auth/authorizations"),
         callOf(event, "GET", "/audit-log"),

@@ -10,7 +10,7 @@ type Facts = Extract<Block, { facts: unknown }>["facts"];
 
 const CurrencyOfEvent = Currency.default(defaultCurrency);
 
-/** The facts that an event has. */
+/** The facts whose values the event has. */
 const knownFacts = (...facts: (readonly [string, string | undefined])[]): Facts =>
   facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
 
@@ -69,7 +69,7 @@ const pastDueSoon: NoticeMaker = (event) => {
     category: "wallet",
     subject: sentence`Your wallet will not cover the invoice of ${dateText(shortage.due_on)}`,
     blocks: [
-      paragraph`The next invoice is due on ${dateText(shortage.due_on)}, and the wallet has too little money for it. If it stays so, the account becomes past due.`,
+      paragraph`The next invoice is due on ${dateText(shortage.due_on)}, and the wallet has too little money for it. If the wallet is not topped up, the account becomes past due.`,
       shortageFacts(shortage, ["Due on", shortage.due_on]),
       ...topUp(event, shortage.missing),
     ],
@@ -82,7 +82,7 @@ const suspensionSoon: NoticeMaker = (event) => {
     category: "account",
     subject: sentence`Your account is suspended on ${dateText(shortage.suspends_on)}`,
     blocks: [
-      paragraph`The wallet could not pay the due amount. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nobody can log in to a mailbox, and nothing can be sent or changed.`,
+      paragraph`The wallet could not pay the due amount. If the amount stays unpaid, the account is suspended on ${dateText(shortage.suspends_on)}. Then nobody can log in to a mailbox, and nothing can be sent or changed.`,
       shortageFacts(shortage, ["Suspended on", shortage.suspends_on]),
       ...topUp(event, shortage.missing),
     ],
@@ -137,7 +137,7 @@ const creditNoteCreated: NoticeMaker = (event) => {
     category: "invoices",
     subject: sentence`Credit note ${number}: ${amountText(amount, currency)}`,
     blocks: [
-      paragraph`There is a credit note for the invoice ${invoice_number}. The wallet has the amount, and you need to do nothing.`,
+      paragraph`There is a credit note for the invoice ${invoice_number}. The amount is in the wallet, and you need to do nothing.`,
       {
         facts: [
           ["Credit note", number],
@@ -185,7 +185,7 @@ const limitReached: NoticeMaker = (event) => {
   const { reason } = Payment.parse(event.data);
   return {
     category: "wallet",
-    subject: sentence`Automatic recharges have reached their limit of this month`,
+    subject: sentence`Automatic recharges have reached their limit for this month`,
     blocks: [
       paragraph`The wallet needs another recharge, but your limits do not allow one before ${dateText(nextMonth(dayOf(new Date(event.timestamp))))}.`,
       ...(reason ? [paragraph`The reason: ${reason}`] : []),
@@ -212,7 +212,7 @@ const paidAfterClosing: NoticeMaker = (event, _, account) => {
 };
 
 const resume = (event: NoticeEvent): Block[] => [
-  paragraph`This call begins a plan, and everything is as before:`,
+  paragraph`This call begins a plan. Then everything works as before:`,
   callOf(event, "POST", "/billing/change-plan", { plan_id: defaultPlan }),
 ];
 
@@ -223,7 +223,7 @@ const planEnded: NoticeMaker = (event) => {
     category: "account",
     subject: sentence`Your plan has ended`,
     blocks: [
-      paragraph`The account has no plan since ${dateText(from)}. Mail is received, read and forwarded, but nothing is sent. On ${dateText(closing)} the mailboxes are closed: nobody can log in to them then. Nothing is deleted.`,
+      paragraph`The account has had no plan since ${dateText(from)}. Mail is received, read and forwarded, but nothing is sent. On ${dateText(closing)} the mailboxes are closed, and nobody can log in to them. Nothing is deleted.`,
       ...resume(event),
     ],
   };
@@ -255,7 +255,7 @@ const takenBack =
         happened(payment),
         ...(isOwed
           ? [
-              paragraph`The wallet does not have the amount. You owe ${amountText(owed, currency)}, and the account is past due until it is paid.`,
+              paragraph`The wallet does not have the amount. You owe ${amountText(owed, currency)}, and the account is past due until you have paid.`,
               ...topUp(event, owed),
             ]
           : []),
@@ -315,6 +315,6 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.refund.failed": takenBack(
     "A refund could not be paid out",
     (payment) =>
-      paragraph`${payment} was to go back to the payer, but the payer's bank did not take it. It is in the wallet again. Write to the support of Hosted Mail if you want it paid out another way.`,
+      paragraph`${payment} was to go back to the payer, but the payer's bank did not take it. The money is in the wallet again. Write to the support of Hosted Mail if you want it paid out another way.`,
   ),
 };

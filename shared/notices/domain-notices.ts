@@ -51,7 +51,7 @@ const daysTo = (event: NoticeEvent, { registration }: EventDomain, member: End):
 
 const hasFailedRenewal = ({ auto_renew, renewal }: EventDomain): boolean => auto_renew && renewal?.status === "failed";
 
-/** How a name that expires is renewed. */
+/** The parts of a letter that say how a name that expires is renewed. */
 function howToRenew(event: NoticeEvent, domain: EventDomain): Block[] {
   if (domain.renewal?.status === "running") {
     return [
@@ -69,7 +69,7 @@ function howToRenew(event: NoticeEvent, domain: EventDomain): Block[] {
   return [
     hasFailedRenewal(domain)
       ? paragraph`Automatic renewal is on, but the last attempt failed: ${domain.renewal?.reason ?? "no reason is known."} We try again every day.`
-      : paragraph`Automatic renewal is on, and is paid from the wallet. We try every day.`,
+      : paragraph`Automatic renewal is on, and is paid from the wallet. We try to renew the name every day.`,
     paragraph`You can renew the name yourself with this call:`,
     renewCall(event, domain),
   ];
@@ -79,9 +79,9 @@ function howToRenew(event: NoticeEvent, domain: EventDomain): Block[] {
 const expiring = aboutDomain((domain, event) => {
   const name = domain.unicode_name;
   const days = daysTo(event, domain, "expires_at");
-  // The notice of `domain.renewal_failed` says the same on the same day.
+  // The notice of `domain.renewal_failed` says the same on the same day, so this notice is not sent.
   if (days > 7 && hasFailedRenewal(domain)) return undefined;
-  const later = paragraph`If it is not renewed by then, its mail works until ${endText(domain, "grace_ends_at")}, and the price of the renewal stays the same.`;
+  const ifNotRenewed = paragraph`If it is not renewed by then, its mail works until ${endText(domain, "grace_ends_at")}, and the price of the renewal stays the same.`;
   if (days > 0) {
     return {
       category: "domains",
@@ -89,15 +89,15 @@ const expiring = aboutDomain((domain, event) => {
       blocks: [
         paragraph`The registration of ${name} ends on ${endText(domain, "expires_at")}.`,
         ...howToRenew(event, domain),
-        later,
+        ifNotRenewed,
       ],
     };
   }
-  const left = Math.max(1, daysTo(event, domain, "grace_ends_at"));
+  const daysLeft = Math.max(1, daysTo(event, domain, "grace_ends_at"));
   return {
     category: "domains",
     subject:
-      days === 0 ? sentence`${name} has expired` : sentence`The mail of ${name} stops in ${countText(left, "day")}`,
+      days === 0 ? sentence`${name} has expired` : sentence`The mail of ${name} stops in ${countText(daysLeft, "day")}`,
     blocks: [
       paragraph`The registration of ${name} ended on ${endText(domain, "expires_at")}. Its mail works until ${endText(domain, "grace_ends_at")}. Until then a renewal costs the normal price.`,
       ...howToRenew(event, domain),

@@ -23,18 +23,18 @@ const NoticeRecipient = z
   .object({
     user_id: Id.meta({ description: "The user's id." }),
     email: z.string().nullable().meta({
-      description: "The user's e-mail address. Null while it is not known here: the user gets no mails then.",
+      description: "The user's e-mail address. Null while the address is not known. The user then gets no mails.",
     }),
     owner: z.boolean().meta({
       description:
-        "Whether the user owns the account directly. A user whose ownership has no end gets the mails of all categories that are not muted.",
+        "Whether the user owns the account directly. A user whose ownership has no end date gets the mails of all categories that are not muted.",
     }),
   })
   .meta({ id: "NoticeRecipient", description: "A user who gets mails about an account." });
 
 export const Notices = NoticeSettings.extend({
   recipients: z.array(NoticeRecipient).meta({
-    description: `The users who get mails: the first ${mostRecipients} users whose ownership has no end, and the \`readers\` who have access to the account.`,
+    description: `The users who get mails: the first ${mostRecipients} users whose ownership has no end date, and the \`readers\` who have access to the account.`,
   }),
 }).meta({ id: "Notices", description: "Who gets which mails about an account." });
 export type Notices = z.output<typeof Notices>;

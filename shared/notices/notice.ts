@@ -5,8 +5,9 @@ import { EventDetail } from "../changes/record.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
 /**
- * The category of a mail about an account. `account` and `security` cannot be muted. Their mails are about the status,
- * the plan and the debts of the account, about access to the account, and about control of its names.
+ * The category of a mail about an account. `account` and `security` cannot be muted. Mails of `account` are about the
+ * status, the plan and the debts of the account. Mails of `security` are about access to the account, and about control
+ * of its domain names.
  */
 export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices", "domains", "domain_health"]);
 export type NoticeCategory = z.output<typeof NoticeCategory>;
@@ -31,8 +32,8 @@ export type Notice = {
 
 /**
  * Makes the notice of an event; undefined if nobody needs a notice of the event. `nameOf` returns the e-mail address of
- * a user of the account, or else a name for the operator or the product, or a text with the id. `account` is the
- * account at the time when the mail is sent.
+ * a user of the account, if the address is known. Otherwise it returns a name for the operator or the product, or a
+ * text with the id. `account` is the account at the time when the mail is sent.
  */
 export type NoticeMaker = (
   event: NoticeEvent,
@@ -77,7 +78,7 @@ export const paragraph = (words: TemplateStringsArray, ...inserted: (string | nu
   paragraph: sentence(words, ...inserted),
 });
 
-/** A call of the API: its method, the path below the account, and its body. */
+/** The block that shows a call of the API. `path` is the part of the path after the account's id. */
 export function callOf(event: Pick<NoticeEvent, "account_id">, method: string, path: string, body?: object): Block {
   const url = `/v1/public/accounts/${event.account_id}${path}`;
   return { command: [method, url, ...(body ? [JSON.stringify(body)] : [])].join(" ") };

@@ -10,5 +10,5 @@ export const noticeMakers: Readonly<Record<string, NoticeMaker>> = {
   ...domainNotices,
 };
 
-/** The types of the events that can be news for people. */
+/** The types of the events for which notices can be sent. */
 export const noticeTypes: readonly string[] = Object.keys(noticeMakers);

@@ -64,6 +64,6 @@ export async function recipientsOf(
   const chosen = readers.flatMap(({ user_id, categories }) => (categories.includes(category) ? [user_id] : []));
   const others = [...(alsoTo === undefined ? [] : [alsoTo]), ...chosen];
   const members = await membersAmong(table, accountId, [...others, ...owners], now);
-  const told = [...members].filter(([id, { owner }]) => owner || others.includes(id));
-  return [...new Set(told.flatMap(([, { email }]) => email ?? []))].slice(0, mostRecipients);
+  const recipients = [...members].filter(([id, { owner }]) => owner || others.includes(id));
+  return [...new Set(recipients.flatMap(([, { email }]) => email ?? []))].slice(0, mostRecipients);
 }

@@ -15,7 +15,7 @@ import { membersAmong, nameOf, recipientsOf } from "./recipients.ts";
 
 /*
  * Access patterns
- *   whether a recipient got the mail about a matter    ACCOUNT#<id> / NOTICE#<hash of the matter>#<hash of the address>
+ *   whether a recipient got the mail about a matter        ACCOUNT#<id> / NOTICE#<hash of matter>#<hash of address>
  *   the matters that were mailed for the events of a day   ACCOUNT#<id> / NOTICES#<day>#<category>
  */
 const sentKey = (accountId: string, matter: string, address: string): Key => ({
@@ -57,16 +57,16 @@ const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_
  *   process died, or the answer of the mail server was lost. The second mail has the same Message-ID as the first.
  * - An address that is refused for good is not tried again. A refused or failed address does not stop the mails to
  *   other addresses.
- * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends a mail. In both cases the
- *   caller has to repeat the call later.
+ * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends one of the mails. In
+ *   both cases the caller has to repeat the call later.
  * - A recipient gets at most 30 mails of a category about the events of one day in an account.
  */
 export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<void> {
   const { table, now, log } = work;
   const maker = noticeMakers[event.type];
   if (!maker || now().getTime() - Date.parse(event.timestamp) > newsMs) return;
-  const subject = z.object({ subject_id: z.string() }).safeParse(event.data).data?.subject_id;
-  const named = [event.actor.id, ...(subject === undefined ? [] : [subject])];
+  const subjectId = z.object({ subject_id: z.string() }).safeParse(event.data).data?.subject_id;
+  const named = [event.actor.id, ...(subjectId === undefined ? [] : [subjectId])];
   const [account, members] = await Promise.all([
     table.get(accountKey(event.account_id), StoredAccount),
     membersAmong(table, event.account_id, named, now()),
@@ -146,18 +146,19 @@ async function sendTo(
     if (taken.found["state"] === "sending") throw new Error("Another worker is sending this notice.");
     return;
   }
-  const settle = (members: { state?: string; lease_until?: string }) =>
+  const update = (members: { state?: string; lease_until?: string }) =>
     table.attempt({ update: key, set: members, if: { state: "sending", lease_until } });
   try {
     await mail.send({ id: `notice.${matter}.${hashOf(address.toLowerCase())}`, to: address, ...letter });
   } catch (error) {
     if (!(error instanceof MailRefused)) {
-      await settle({ lease_until: "" }).catch(() => undefined);
+      // Ends the lease at once, so that a repeated call can send the mail.
+      await update({ lease_until: "" }).catch(() => undefined);
       throw error;
     }
     log.info("notice refused", { account_id: accountId });
-    await settle({ state: "refused" });
+    await update({ state: "refused" });
     return;
   }
-  await settle({ state: "sent" });
+  await update({ state: "sent" });
 }

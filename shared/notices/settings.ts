@@ -18,7 +18,7 @@ const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given
 const Categories = z.array(
   NoticeCategory.meta({
     description:
-      "A category of mails. `account`: the status, the plan and the debts. `security`: access to the account, and control of its names. `wallet`, `invoices`, `domains` and `domain_health`: these subjects.",
+      "A category of mails. `account`: the status, the plan and the debts. `security`: access to the account, and control of its domain names. `wallet`: the balance and payments. `invoices`: invoices and credit notes. `domains`: registrations, renewals, transfers and deletions. `domain_health`: the DNS of domains.",
   }),
 );
 

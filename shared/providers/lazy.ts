@@ -18,12 +18,13 @@ export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, l
   ) as T;
 
 /**
- * Loads a provider that the environment does not configure: every call of the provider throws an Error with this
- * message.
+ * The `load` for a provider that the environment does not configure. Every call of the provider throws an Error with
+ * this message.
  */
 export const unconfigured = (message: string) => (): Promise<never> => Promise.reject(new Error(message));
 
 /**
- * Loads a provider of a feature that the deployment lacks: every call of the provider throws the 409 of the feature.
+ * The `load` for a provider of a feature that the deployment lacks. Every call of the provider throws the 409 of the
+ * feature.
  */
 export const lacking = (feature: Feature) => (): Promise<never> => Promise.reject(absenceOf(feature));

@@ -154,16 +154,16 @@ export const reservableUntil = (limit: Limit, cost: number, alreadyCharged: numb
   latestOf(limit, cost, Math.max(alreadyCharged, limit.burst / 2), now);
 
 /**
- * The milliseconds that `cost` has to wait, by the last known state of the bucket; 0 if the cost may fit. Callers wait
- * whole seconds. So leased requests shorten the wait only if they can still be used after the wait, rounded up to
- * seconds.
+ * The milliseconds that `cost` has to wait, by the last known state of the bucket; 0 if the cost may fit. Leased
+ * requests shorten the wait only if they can still be used after it. Callers wait whole seconds, so the wait is rounded
+ * up for this comparison.
  */
 export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: CostToCharge, now: number): number {
   const waitWith = (leased: number): number =>
     Math.max(0, arrivalOf(bucket, limit) - latestOf(limit, cost - leased, prepaid + leased, now));
   const wait = waitWith(leasedOf(bucket, now));
-  const isLate = now + Math.ceil(wait / 1_000) * 1_000 >= bucket.leasedUntil;
-  return wait > 0 && isLate ? waitWith(0) : wait;
+  const isLeaseOver = now + Math.ceil(wait / 1_000) * 1_000 >= bucket.leasedUntil;
+  return wait > 0 && isLeaseOver ? waitWith(0) : wait;
 }
 
 /**

@@ -2,7 +2,7 @@
 export type Limit = { perMinute: number; burst: number };
 
 /**
- * The classes of routes, and the treatment of their requests while the table is unavailable:
+ * The classes of requests. `whenTableFails` says what happens to a request while the table is unavailable:
  * - `open` accepts the request, because a refusal would make the outage worse;
  * - `closed` refuses the request, because without a limit an attacker could guess secrets, or send mail and requests to
  *   other people without end.

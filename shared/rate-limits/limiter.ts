@@ -58,8 +58,8 @@ export type Charge = {
   prepaid?: number;
   accountId?: string | undefined;
   /**
-   * Tells whether the caller has access to the account. The account's own limit is neither charged nor shown to other
-   * callers. Without this function, the caller counts as having access.
+   * Tells whether the caller has access to the account. For a caller without access, the account's own limit is neither
+   * charged nor shown. Without this function, the caller counts as having access.
    */
   isMember?: () => Promise<boolean>;
   /**

@@ -44,6 +44,8 @@ const cleanUpAbove = 25;
 const maxReservations = 100;
 /** The most reservations that one write removes. */
 const maxRemovals = 25;
+/** How long a program has to wait if its bucket has too many reservations, in milliseconds. */
+const fullWaitMs = 1_000;
 /** The most tries to end a reservation while other processes change the bucket. */
 const maxEndTries = 10;
 
@@ -102,11 +104,11 @@ async function reserveIn(
     const ceiling = reservableUntil(limit, cost, (own ? 0 : prepaid) + leased, now);
     const taken = Math.min(leased, cost);
     const reservation = newReservation(id, costMs(limit, cost - taken), now);
-    const kept = cost > unreservedCost ? reservation : undefined;
+    const toStore = cost > unreservedCost ? reservation : undefined;
     // The reservation uses the leased requests, so other requests must not use them meanwhile.
     bucket.leased -= taken;
     const attempt = await writeInTurn(bucket, () =>
-      context.table.attempt(chargingWrite(name, tat, { addMs: reservation.ms, ceiling, now }, kept)),
+      context.table.attempt(chargingWrite(name, tat, { addMs: reservation.ms, ceiling, now }, toStore)),
     ).catch((error: unknown) => {
       bucket.leased += taken;
       throw error;
@@ -115,13 +117,13 @@ async function reserveIn(
     // If the response to a write was lost, the client repeats the write. The condition of the second write can fail,
     // and the item that it finds has the reservation of the first write. Then the first write has charged the cost.
     if (attempt.done || found.some(({ attribute }) => attribute === reservation.attribute)) {
-      if (attempt.done) noteArrival(bucket, Number(attempt.updated["tat"]) - (kept?.ms ?? 0));
-      const settle = (used: number) => settleIn(kept, cost - used, { name, bucket, limit, request, context });
+      if (attempt.done) noteArrival(bucket, Number(attempt.updated["tat"]) - (toStore?.ms ?? 0));
+      const settle = (used: number) => settleIn(toStore, cost - used, { name, bucket, limit, request, context });
       const count = attempt.done ? Number(attempt.updated["reservations"] ?? 0) : 0;
       if (count > cleanUpAbove) await removeEndedIn(name, context);
       if (count > maxReservations) {
         await settle(0);
-        throw new RateLimited(request, limit, 1_000, stateAt(bucket.tat, now));
+        throw new RateLimited(request, limit, fullWaitMs, stateAt(bucket.tat, now));
       }
       return { state: rateState(request, limit, bucket, now), settle };
     }
@@ -156,24 +158,26 @@ async function endReservations(
   ending: readonly Ending[],
   context: LimiterContext,
 ): Promise<number | undefined> {
-  const backs = new Map(ending.map(({ attribute, backMs }) => [attribute, backMs]));
+  const backMsOf = new Map(ending.map(({ attribute, backMs }) => [attribute, backMs]));
   for (let tries = 0; tries < maxEndTries; tries++) {
-    const { tat: full, count, reservations } = await readBucket(name, context);
-    const own = reservations.filter(({ attribute }) => backs.has(attribute));
-    if (own.length === 0) return undefined;
-    const others = reservedMs(reservations.filter(({ attribute }) => !backs.has(attribute)));
-    const back = own.reduce((sum, { attribute, ms }) => sum + (ms === 0 ? 0 : (backs.get(attribute) ?? 0)), 0);
-    const tat = Math.max(full - back, Math.min(full, context.now().getTime() + others));
+    const { tat: storedTat, count, reservations } = await readBucket(name, context);
+    const toEnd = reservations.filter(({ attribute }) => backMsOf.has(attribute));
+    if (toEnd.length === 0) return undefined;
+    const othersMs = reservedMs(reservations.filter(({ attribute }) => !backMsOf.has(attribute)));
+    const backs = toEnd.map(({ attribute, ms }) => (ms === 0 ? 0 : (backMsOf.get(attribute) ?? 0)));
+    const backMs = backs.reduce((sum, ms) => sum + ms, 0);
+    const lowest = context.now().getTime() + othersMs;
+    const tat = Math.max(storedTat - backMs, Math.min(storedTat, lowest));
     const attempt = await context.table.attempt({
       update: rateKey(name),
       // A write whose answer is lost is repeated, and can raise the count twice for one reservation. So the count is
       // set to the number of stored reservations.
-      set: { tat, reservations: reservations.length - own.length },
-      remove: own.map(({ attribute }) => attribute),
+      set: { tat, reservations: reservations.length - toEnd.length },
+      remove: toEnd.map(({ attribute }) => attribute),
       if: {
-        tat: full,
+        tat: storedTat,
         reservations: count,
-        ...Object.fromEntries(own.map(({ attribute, stored }) => [attribute, stored])),
+        ...Object.fromEntries(toEnd.map(({ attribute, stored }) => [attribute, stored])),
       },
     });
     if (attempt.done) return tat;

@@ -22,7 +22,7 @@ const rate = (description: string) => z.number().min(0).max(1).meta({ descriptio
 export const Reputation = z
   .object({
     state: z.enum(["good", "watch", "poor"]).meta({
-      description: `\`watch\`: ${thresholds.watch.bounces * 100} % of the mails or more are hard bounces, or ${thresholds.watch.complaints * 100} % or more are complaints. \`poor\`: ${thresholds.poor.bounces * 100} % or ${thresholds.poor.complaints * 100} %. Otherwise, and with fewer than ${fewestMails} mails, \`good\`.`,
+      description: `\`watch\`: ${thresholds.watch.bounces * 100} % of the mails or more are hard bounces, or ${thresholds.watch.complaints * 100} % or more are complaints. \`poor\`: ${thresholds.poor.bounces * 100} % or more are hard bounces, or ${thresholds.poor.complaints * 100} % or more are complaints. \`good\`: all other cases, and fewer than ${fewestMails} mails.`,
     }),
     days: z.int().meta({ description: "The number of days that the numbers are about, today included." }),
     mails: z.int().min(0).meta({ description: "The mails that were sent, one for each recipient." }),
@@ -43,12 +43,11 @@ const fraction = (part: number, whole: number): number =>
  */
 export function reputationOf({ sent, delivered, soft_bounced, hard_bounced, complained }: MailCounts): Reputation {
   const mails = Math.max(sent, delivered + soft_bounced + hard_bounced);
-  const [bounces, complaints] = [hard_bounced, complained].map((part) => (mails === 0 ? 0 : part / mails));
-  const exceeds = (state: keyof typeof thresholds): boolean =>
-    mails >= fewestMails &&
-    ((bounces ?? 0) >= thresholds[state].bounces || (complaints ?? 0) >= thresholds[state].complaints);
+  const reaches = ({ bounces, complaints }: { bounces: number; complaints: number }): boolean =>
+    mails >= fewestMails && (hard_bounced / mails >= bounces || complained / mails >= complaints);
+  const lesserState = reaches(thresholds.watch) ? "watch" : "good";
   return {
-    state: exceeds("poor") ? "poor" : exceeds("watch") ? "watch" : "good",
+    state: reaches(thresholds.poor) ? "poor" : lesserState,
     days: reputationDays,
     mails,
     hard_bounced,

@@ -21,7 +21,7 @@ export async function withClaim<T>(
   const isFree = { absentOr: { until: { atMost: now().toISOString() } } };
   const until = later(now(), forMs);
   const claimed = await table.attempt({ put: { ...key, by, until }, if: isFree });
-  // If the answer to the write is lost, the write is sent again. The claim of the first write then refuses the second.
+  // If the answer to the write is lost, the write is sent again. Then the second write finds the claim of the first.
   const isOwn = claimed.done || (claimed.found["by"] === by && claimed.found["until"] === until);
   if (!isOwn) return undefined;
   try {

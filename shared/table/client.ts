@@ -4,10 +4,11 @@ import { newLocks, type Locks } from "./locks.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
- * The client of the table. It first sends each operation through the lane: our own small client (lane.ts), which takes
- * less processor time than the AWS SDK. If the lane returns neither an output nor an error, the client sends the
- * operation through the SDK. So the SDK decides about credentials, clock skew, retries, and all errors that the lane
- * does not return. The lane repeats a request only if the service has closed the connection.
+ * The client of the table. The client first sends each operation through the lane: our own small client (lane.ts),
+ * which takes less processor time than the AWS SDK. If the lane returns neither an output nor an error, the client
+ * sends the operation through the SDK. So the SDK handles clock skew, retries, credentials that are not in the
+ * environment, and all errors that the lane does not return. The lane repeats a request only if the service has closed
+ * the connection.
  */
 export class TableClient {
   readonly #options: { endpoint?: string };
@@ -42,7 +43,7 @@ export class TableClient {
 
   /**
    * Opens a connection of the lane, so that the next operation does not have to open one. For this, reads a key that no
-   * item has. The key is in a partition of accounts, because every role that limits the keys allows these partitions.
+   * item has. The partition key begins with `ACCOUNT#`, because every IAM role that limits the keys allows this prefix.
    * Does nothing if the lane cannot be used.
    */
   async connect(table: string): Promise<void> {
@@ -61,7 +62,7 @@ export class TableClient {
 /** The cost of the calls through one opened table: DynamoDB capacity units, and the number of calls. */
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
-/** A table by its name. A transaction that meets contention is tried again for `limitMs` milliseconds. */
+/** An opened table. A transaction that meets contention is tried again for `limitMs` milliseconds. */
 export type Connection = { client: TableClient; name: string; usage: Usage; limitMs: number };
 
 type Capacity = { CapacityUnits?: number | undefined };

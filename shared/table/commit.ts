@@ -73,8 +73,8 @@ const nameIn =
   };
 
 /**
- * Whether a write changes an item, and has a condition on attributes that its plan has read. Of two such writes to an
- * item at the same time, one usually fails. False for a check, which changes nothing.
+ * Whether a write changes an item, and has a condition on attributes that its plan has read. If two of these writes
+ * reach an item at the same time, one of them usually fails. False for a check, which changes nothing.
  */
 const dependsOnRead = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 

@@ -13,7 +13,7 @@ import type { Item, Key, Write } from "./writes.ts";
  * Access patterns
  *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of the subject>
  */
-/** A queue. `shards` is at most 256. */
+/** A queue. `shards` is at most 256, because one byte of a hash selects the shard of an account. */
 export type Queue = { name: string; shards: number };
 
 /** The subject of a task: its account, and the names that identify it in the account. */
@@ -170,8 +170,8 @@ export async function dueTasks<W extends DueContext>(
 /**
  * Runs up to `limit` tasks, `atOnce` of them at the same time. The accounts take turns, with one task each.
  * - After `budgetMs` milliseconds no further task is started.
- * - A failure of a task is logged. Only `run` can remove its task from the queue, so a task that fails before this
- *   stays due.
+ * - A failure of a task is logged. Only `run` removes its task from the queue. So if `run` fails before this removal,
+ *   the task stays due.
  */
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;

@@ -4,8 +4,8 @@ import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";
 
 /**
- * A race that a transaction lost: its reads are stale, another transaction writes to the same items, or the table is
- * throttled. `writes` are the writes that failed.
+ * A failure of a transaction after which its plan should run again: its reads are stale, another transaction writes to
+ * the same items, or the table is throttled. `writes` are the writes that failed.
  */
 export class Contention {
   readonly writes: readonly Write[];

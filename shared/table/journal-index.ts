@@ -29,15 +29,15 @@ const idBytes = 16;
 /** An entry is late if it is appended more than this many milliseconds after its id was made. */
 export const lateMs = 30_000;
 /**
- * The age at which entries are indexed, in milliseconds. It is greater than `lateMs`. So an entry that is appended
- * after the entries of its time were indexed counts as late, and the index is made again.
+ * The age at which entries are indexed, in milliseconds. This age is greater than `lateMs`. So an entry that is
+ * appended after the entries of its time were indexed counts as late, and the index is made again.
  */
 export const settledMs = 90_000;
 
 const StoredIndex = z.object({
   /**
-   * The number of indexed entries. Each entry with an id up to `until` is indexed, if it was there when its part of the
-   * day was indexed.
+   * The number of indexed entries. An entry with an id up to `until` is indexed if it was already appended when its
+   * part of the day was indexed.
    */
   count: z.int(),
   until: z.string(),
@@ -84,7 +84,7 @@ const isComplete = ({ until }: StoredIndex, { startMs }: WholeDay): boolean => u
 const isExact = (stored: StoredIndex, day: WholeDay): boolean =>
   stored.late === day.late && (isComplete(stored, day) ? stored.count === day.count : stored.count <= day.count);
 
-/** Reads of one day by its index. Entries that are not indexed yet are read after the last indexed entry. */
+/** Reads of one day by its index. A read of entries that are not indexed yet starts after the last indexed entry. */
 export type DayIndex = {
   /** The number of entries of the day before a time. */
   rankAt: (atMs: number) => Promise<number>;

@@ -3,7 +3,7 @@ import { dayMs } from "../core/time.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key } from "./writes.ts";
 
-/** An append-only log of a partition; `journal.ts` describes its rows. */
+/** An append-only log in a partition; `journal.ts` describes its rows. */
 export type Journal = { partition: string; name: string; retentionDays: number };
 
 /** A span of time from `fromMs` (included) to `untilMs` (not included), in milliseconds since 1970 in UTC. */

@@ -45,10 +45,12 @@ export const entryCount = (days: readonly Pick<Day, "count">[]): number =>
 
 /**
  * The days of a span that have entries, newest first. A day is clipped to the span; its counts are for the whole day.
+ * `counters` are items with the counts of a month: see the access patterns below.
  */
 export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
   const counts = new Map<number, { count: number; late: number }>();
   for (const { SK, ...attributes } of counters) {
+    // The sort key ends with `<yyyy-mm>#<shard>`.
     const month = SK.split("#").at(-2) ?? "";
     for (const [name, value] of Object.entries(attributes)) {
       if (!/^[dl][0-3][0-9]$/.test(name)) continue;
@@ -107,8 +109,8 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
  * transaction, because a transaction cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
-  // The table deletes entries some time after the retention is over. The first of the two more days is needed because
-  // lists show whole days. The second day allows for clocks that disagree.
+  // The table deletes entries some time after the retention is over. Of the two additional days, the first is needed
+  // because lists show whole days. The second allows for clocks that disagree.
   const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
   const shard = Math.floor(Math.random() * shards);
   const counts = new Map<string, Record<string, number>>();
@@ -141,8 +143,8 @@ type JournalPage = { rows: Item[]; total: number };
  * Reads the entries of ranks `skip` to `skip + take − 1`, newest first or, with `asc`, oldest first, and the exact
  * total. The range of entries is from `since` (included) to `until` (not included).
  * - Whole UTC days older than the retention are left out.
- * - With `keep`, only the entries for which `keep` returns true are listed and counted. This reads the whole range; a
- *   range of more than 20,000 entries throws InvalidInput at `query.since`.
+ * - With `keep`, only the entries for which `keep` returns true are listed and counted. The whole range is read. If the
+ *   range has more than 20,000 entries, throws InvalidInput at `query.since`.
  * - Without `keep`, throws 503 `busy` if entries are appended during every try.
  */
 export async function readEntries(
@@ -195,7 +197,10 @@ const countersOf = (journal: Journal, { fromMs, untilMs }: Span): Range => ({
   to: counterKey(journal, monthOf(untilMs - 1), shards).SK,
 });
 
-/** The counters that `readEntries` reads first. Without `since`, these are all counters that the table still has. */
+/**
+ * The counters that `readEntries` reads first. Without `since`, the range begins with the oldest counters that the
+ * table still has.
+ */
 export function aheadOfEntries(journal: Journal, options: Pick<ReadOptions, "since" | "until">): Ahead {
   const span = spanOf(journal, options, new Date(0));
   return span.fromMs < span.untilMs ? { ranges: [countersOf(journal, span)] } : {};
@@ -229,7 +234,7 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** If a page would skip over more unwanted entries than this, the index of the day is opened. */
+/** If a page would have to read more unwanted entries than this, the index of the day is opened. */
 const nearby = 2 * stride;
 
 /**
@@ -245,12 +250,12 @@ async function readRanks(
   count: number,
 ): Promise<Item[]> {
   const { day, before } = dayOfRank(parts, skip);
-  // Of this day: the entries newer than the page, and the other entries.
+  // How many entries of this day are newer than the page, and how many are not.
   const newer = skip - before;
   const left = day.count - newer;
-  // The entries of the page that are on older days.
+  // How many entries of the page are on older days.
   const older = Math.max(0, count - left);
-  // The entries of this day that are older than the page.
+  // How many entries of this day are older than the page.
   const unwanted = left + older - count;
   const index = Math.min(newer, unwanted) > nearby && day.end !== undefined ? await day.index() : undefined;
   // The position of the page's oldest entry, from the start of the day.

@@ -32,8 +32,8 @@ function marshalled(input: unknown): unknown {
 }
 
 /**
- * A replacer for `JSON.stringify` that writes bytes in base64. It reads the value from the object `this`, because
- * `value` of a Buffer is already the result of `toJSON`.
+ * A replacer for `JSON.stringify` that writes bytes in base64. The replacer reads the value from the object `this`,
+ * because `value` of a Buffer is already the result of `toJSON`.
  */
 function withBase64(this: Json, name: string, value: unknown): unknown {
   const own = this[name];
@@ -139,7 +139,7 @@ function credentialsOf({
   };
 }
 
-/** The longest silence on a connection, in milliseconds. A call of the table takes about 10 ms. */
+/** The longest silence on a connection, in milliseconds. A call to the table takes about 10 ms. */
 const silenceMs = 1_000;
 
 /** The error codes of a request over a connection that the service has closed. */
@@ -190,8 +190,8 @@ function poster(url: URL): Post {
 
 /**
  * Opens a lane to DynamoDB: a small client for the common case, because the AWS SDK takes more processor time. The lane
- * signs a request and sends it once (again only if a kept-alive connection turns out to be closed). It returns the
- * output of a 200, or a final error. The AWS SDK has to send the operation in all other cases:
+ * signs and sends a request, and sends it again only if the service has closed the kept-alive connection. The lane
+ * returns the output of a 200, or a final error. The AWS SDK has to send the operation in all other cases:
  * - another status, a broken connection, a time-out, or an answer that cannot be read;
  * - an environment without credentials, with `TABLE_LANE=sdk`, or with a setting that the lane does not know;
  * - an input that the lane cannot encode.

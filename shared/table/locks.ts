@@ -1,7 +1,7 @@
 /**
  * Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. A transaction locks
- * the items that it changes under a condition on their attributes, because concurrent transactions on such an item
- * would only make each other fail.
+ * the items that it changes under a condition on their attributes. Without the locks, concurrent transactions that
+ * change the same item would make each other fail.
  */
 export type Locks = {
   /**

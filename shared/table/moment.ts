@@ -28,8 +28,8 @@ export type Moment = {
   ) => RowSource<T>[];
   /**
    * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
-   * begin with all lists that were opened since the last page. Sources that are no lists may follow. With `desc`, the
-   * ranks count from the end.
+   * begin with all lists that were opened since the last call of `page`. Sources that are not lists may follow. With
+   * `desc`, the ranks count from the end.
    */
   page: <T>(
     sources: readonly RowSource<T>[],

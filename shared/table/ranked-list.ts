@@ -39,6 +39,7 @@ export const holesIn = (holes: Uint8Array, block: number): number =>
 /** How many bits of a bitmap are set. */
 export function countBits(bits: Uint8Array = new Uint8Array()): number {
   let count = 0;
+  // `byte & (byte - 1)` clears the lowest bit that is set.
   for (let byte of bits) for (; byte > 0; byte &= byte - 1) count += 1;
   return count;
 }
@@ -80,7 +81,10 @@ function offsetIn(deleted: number, rank: number): number {
   }
 }
 
-/** The holes of all blocks, and the bitmaps of the changed blocks, after rows were removed and rows were returned. */
+/**
+ * The holes of all blocks, and the bitmaps of the changed blocks, after the ordinals in `removed` were deleted and the
+ * ordinals in `returned` came back.
+ */
 export function withHoles(
   ranks: Ranks,
   removed: readonly number[],
@@ -223,8 +227,9 @@ const isTorn = ({ holes, bitmaps, version, versioned = false }: ListState, block
   });
 
 /**
- * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. The result need not
- * be a snapshot: a write that relies on a head checks the head's version, and `atOneMoment` compares the heads.
+ * Reads the heads of several lists in one round trip, with the bitmaps of the blocks that `blocksOf` returns. The
+ * result need not be a snapshot: a write that relies on a head checks the head's version, and `atOneMoment` compares
+ * the heads.
  */
 export async function readHeads(
   table: Reader,
@@ -302,7 +307,7 @@ export function changeRows(state: ListState, changes: RowChanges): Write[] {
  */
 export function bodyWrites(
   state: ListState,
-  { added = [], removed = [], row: removedRow = {}, returned = new Map() }: RowChanges,
+  { added = [], removed = [], row: condition = {}, returned = new Map() }: RowChanges,
 ): { head: Pick<ListState, "next" | "live" | "holes">; writes: Write[] } {
   const { list, next, live } = state;
   const { holes, bitmaps } = withHoles(state, removed, [...returned.keys()]);
@@ -312,7 +317,7 @@ export function bodyWrites(
       ...[...bitmaps].map(([block, bits]) => bitmapWrite(state, block, bits)),
       ...[...returned].map(([ordinal, row]): Write => ({ put: { ...row, ...rowKey(list, ordinal) }, if: "absent" })),
       ...added.map((row, index): Write => ({ put: { ...row, ...rowKey(list, next + index) }, if: "absent" })),
-      ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...removedRow })),
+      ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...condition })),
     ],
   };
 }
@@ -382,22 +387,21 @@ const mostRanges = 10;
  */
 export async function readNear(table: Reader, list: List, ordinals: readonly number[]): Promise<Item[]> {
   const sorted = [...new Set(ordinals)].toSorted((a, b) => a - b);
-  const groups = groupsOf(sorted);
-  const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
+  const { from: first, to: last } = endsOf(sorted);
   const isDense = last - first < sorted.length * (mostGap + 1);
-  const wide = groups.filter((group) => group.length > 2);
-  const ranges = wide.length > mostRanges && isDense ? [[first, last]] : wide.slice(0, mostRanges);
-  const isInRange = (ordinal: number) =>
-    ranges.some(([from = 0, ...rest]) => ordinal >= from && ordinal <= (rest.at(-1) ?? from));
+  const wide = groupsOf(sorted).filter((group) => group.length > 2);
+  // If there are too many ranges, and the gaps are small on average, one query reads all rows.
+  const ranges = (wide.length > mostRanges && isDense ? [sorted] : wide.slice(0, mostRanges)).map(endsOf);
+  const isInRange = (ordinal: number) => ranges.some(({ from, to }) => ordinal >= from && ordinal <= to);
   const keys = sorted.filter((ordinal) => !isInRange(ordinal)).map((ordinal) => rowKey(list, ordinal));
   const [single, ...near] = await Promise.all([
     keys.length === 0 ? [] : table.getMany(keys),
-    ...ranges.map(([from = 0, ...rest]) =>
-      table.between(list.partition, rowKey(list, from).SK, rowKey(list, rest.at(-1) ?? from).SK),
-    ),
+    ...ranges.map(({ from, to }) => table.between(list.partition, rowKey(list, from).SK, rowKey(list, to).SK)),
   ]);
   return [...single.flatMap((item) => item ?? []), ...near.flat()];
 }
+
+const endsOf = (group: readonly number[]) => ({ from: group[0] ?? 0, to: group.at(-1) ?? 0 });
 
 /** Groups ordinals, so that neighbours within a group differ by `mostGap` at most. */
 function groupsOf(sorted: readonly number[]): number[][] {

@@ -8,8 +8,8 @@ const longestStep = 4;
 
 /**
  * Repeats a read until it returns a value. `read` returns undefined if the data changed meanwhile. The first repetition
- * follows at once. Before later repetitions there is a back-off, about a second in all. After 30 attempts throws 503
- * `busy`.
+ * follows at once. Each later repetition waits a random time first; all these waits together take about a second. After
+ * 30 attempts throws 503 `busy`.
  */
 export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attempts; attempt++) {

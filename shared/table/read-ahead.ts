@@ -56,11 +56,11 @@ function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ah
     earlyItems.length = 0;
     earlyRanges.length = 0;
   };
-  const read = async (key: Key, isKept = false): Promise<Item | undefined> => {
+  const read = async (key: Key, keepsResult = false): Promise<Item | undefined> => {
     const index = earlyItems.findIndex(({ name }) => name === keyText(key));
     const [early] = index === -1 ? [] : earlyItems.splice(index, 1);
     const result = early?.result ?? table.getMany([key]);
-    if (isKept && !early) earlyItems.push({ name: keyText(key), result: handled(result) });
+    if (keepsResult && !early) earlyItems.push({ name: keyText(key), result: handled(result) });
     return (await result)[0];
   };
   return {
@@ -94,6 +94,7 @@ async function takeRange(
   const [early] = index === -1 ? [] : earlyRanges.splice(index, 1);
   if (!early) return undefined;
   const items = await early.items;
+  // If the limit cut off the range that was read ahead, only the rows up to the last row are known.
   const last = items.length === early.limit ? items.at(-1)?.SK : undefined;
   const isWhole = last === undefined || (early.newestFirst ? last <= from : to <= last);
   const inside = items.filter(({ SK }) => from <= SK && SK <= to);

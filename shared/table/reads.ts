@@ -86,24 +86,30 @@ export async function between(
   return items;
 }
 
-type Ranges = { between: (partition: string, from: string, to: string, options?: RangeOptions) => Promise<Item[]> };
+type RangeReader = {
+  between: (partition: string, from: string, to: string, options?: RangeOptions) => Promise<Item[]>;
+};
 
 /**
  * The rows of a range in the order of their sort keys, in pages of up to `pageSize` rows. Rows may be added or deleted
  * meanwhile.
  */
-export async function* pagesOf(table: Ranges, { partition, from, to }: Range, pageSize = 500): AsyncGenerator<Item[]> {
+export async function* pagesOf(
+  table: RangeReader,
+  { partition, from, to }: Range,
+  pageSize = 500,
+): AsyncGenerator<Item[]> {
   for (let start = from; ;) {
     const page = await table.between(partition, start, to, { limit: pageSize });
     if (page.length > 0) yield page;
     const last = page.at(-1);
     if (!last || page.length < pageSize) return;
-    // Sort keys have no control characters, so this is before the next row.
+    // Sort keys have no control characters, so `start` sorts after the last row and before the next row.
     start = `${last.SK}\u0001`;
   }
 }
 
 /** All rows of a partition in the order of their sort keys. Rows may be added or deleted meanwhile. */
-export async function* rowsInPartition(table: Ranges, partition: string): AsyncGenerator<Item> {
+export async function* rowsInPartition(table: RangeReader, partition: string): AsyncGenerator<Item> {
   for await (const page of pagesOf(table, { partition, from: " ", to: "\u{10FFFF}" })) yield* page;
 }

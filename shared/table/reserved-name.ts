@@ -9,10 +9,10 @@ import type { Key, Write } from "./writes.ts";
  * ignoring case. The name is hashed, because a sort key can have 1,024 bytes only.
  *
  * Most names have one key, made from the lower case. A name has a second key if characters of its lower case can be
- * composed to one letter. For example, the small letter U+0390 is one character, but its capital is U+03AA U+0301, and
- * the lower case of this capital has two characters too. The second key is made from the composed letters. So the name
- * with the capital also has the key of the name with the small letter, and only one of the two names can exist. Names
- * that version 0.1.0 stored have only the first key.
+ * composed into one letter. For example, the small letter U+0390 is one character, but its capital is U+03AA U+0301,
+ * and the lower case of this capital has two characters too. The second key is made from the composed letters. So the
+ * name with the capital also has the key of the name with the small letter, and only one of the two names can exist.
+ * Names that version 0.1.0 stored have only the first key.
  */
 export function reservedNameKeys(accountId: string, kind: string, name: string): [Key, ...Key[]] {
   const keyOf = (text: string): Key => ({

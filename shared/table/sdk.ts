@@ -23,14 +23,14 @@ const commands = {
 } satisfies Record<TableOperation, unknown>;
 
 /**
- * Sends operations through the AWS SDK, which decides about credentials, retries and errors. The bundle of a Lambda has
- * this file apart from its main code, so that the SDK is loaded only when it is needed.
+ * Sends operations through the AWS SDK, which decides about credentials, retries and errors. In the bundle of a Lambda,
+ * this file is separate from the main code, so that the SDK is loaded only when it is needed.
  */
 export function sdkSender(options: { endpoint?: string }): Send {
   const client = new DynamoDBClient({
     ...options,
     maxAttempts: 3,
-    // The attempt of our own client (lane.ts) and these attempts end before a route's Lambda times out, so that the
+    // The attempt of our own client (lane.ts) and the SDK's attempts end before a route's Lambda times out, so that the
     // caller gets our 503.
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
   });

@@ -4,7 +4,7 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** The reads of `SeenItems`. */
 export type Seen = Pick<SeenItems, "recall">;
 
-/** Items as this process read and noted them. They may be stale: use them only to guess which items to read. */
+/** Items as this process read and noted them. The items may be stale, so use them only to guess what to read. */
 export class SeenItems {
   readonly #items = new Map<string, Item>();
 

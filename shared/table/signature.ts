@@ -9,8 +9,8 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256"
 
 /**
  * Creates a function that signs POSTs to a service by AWS Signature Version 4. For each POST, this function returns all
- * headers, with the signature. It keeps the signing key of a day, because to derive the key again for each call would
- * take four more HMACs.
+ * headers, with the signature. The function keeps the signing key of a day, because to derive the key again for each
+ * call would take four more HMACs.
  */
 export function signer(service: string, region: string) {
   let cached: { name: string; key: KeyObject } | undefined;

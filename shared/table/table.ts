@@ -13,8 +13,9 @@ export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
-   * Like `get`, but the item may be stale. The item is read eventually consistent, at half the price, or is the item
-   * that this process saw last. Use `glimpse` only for a pointer that the caller checks against its target.
+   * Like `get`, but the item may be stale. If the table remembers the item (`seen`), returns the remembered item. If
+   * not, makes an eventually consistent read, at half the price. Use `glimpse` only for a pointer that the caller
+   * checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
@@ -38,18 +39,19 @@ export type Table = Reader & {
    */
   attempt: (write: Write) => Promise<Attempt>;
   /**
-   * Runs `plan`: fresh reads, then up to 100 writes that happen together or not at all. A plan commits nothing itself.
+   * Runs `plan`, which reads and then returns up to 100 writes. Makes these writes in one transaction, so all of them
+   * happen or none.
    * - A failed condition throws the error of its write's `orElse`.
    * - After a failed condition without `orElse`, or a conflict, the reads may be stale. So the whole plan runs again.
    *   If the plan does not succeed in time, throws 503 `busy`.
    * - If two transactions of this process change the same item under conditions on its attributes, the transactions are
-   *   sent one after another. After any other conflict, the plan waits a random time.
+   *   sent one after another. After any other conflict, the plan runs again after a random time.
    */
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
 /**
- * How long a transaction that meets contention is tried, in milliseconds. This is about twice the time that 200
+ * How long a transaction that meets contention is tried, in milliseconds. The limit is about twice the time that 200
  * processes need to add one row each to one list, if each attempt takes 40 ms.
  */
 const contentionLimitMs = 15_000;
@@ -76,8 +78,9 @@ export function openTable(
 }
 
 /**
- * The result of one conditional write: the attributes that an update changed, or with `returns` the whole item after
- * the update. If the item failed the condition, its strings and numbers.
+ * The result of one write. `updated` has the attributes that an update changed or, with `returns`, the whole item after
+ * the update. After a put or a deletion, `updated` is empty. If the write's condition failed, `found` has the strings
+ * and numbers of the stored item, as text.
  */
 export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 

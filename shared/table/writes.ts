@@ -77,6 +77,10 @@ function comparisons(expected: Expected): [operator: string, value: Scalar][] {
 
 const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");
 
+/**
+ * The expression of an update. Adds its placeholders to `names` and `values`: the attribute `#s0` and the value `:s0`
+ * for the first attribute to set, `#a0` and `:a0` for the first to add to, and `#r0` for the first to remove.
+ */
 function updateExpression(write: Extract<Write, { update: Key }>, names: Names, values: Values): string {
   const name = (attribute: string, index: string) => {
     names[`#${index}`] = attribute;

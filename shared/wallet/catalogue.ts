@@ -18,7 +18,10 @@ export type Plan = {
   };
   /** The largest quota of one mailbox, in bytes. It is at least the default quota of a mailbox. */
   mailboxBytes: number;
-  /** Whether the plan holds only while the account has a managed dedicated IP. On other days the default plan holds. */
+  /**
+   * Whether the plan applies only on days on which the account has a managed dedicated IP. On other days the default
+   * plan applies.
+   */
   needsDedicatedIp: boolean;
 };
 
@@ -106,7 +109,7 @@ const Prices = z.strictObject({
   mailbox: MinorUnits,
   dedicatedIp: MinorUnits.min(
     1,
-    "1 at least, because a claim pays this price in advance, and an amount cannot be zero",
+    "1 at least, because the claim of an IP holds this price in the wallet, and a held amount cannot be zero",
   ),
   sentMails: MinorUnits,
 });
@@ -117,7 +120,7 @@ type PriceList = { from: string; currency: string; plans: Partial<Record<PlanId,
 const byCurrency = (lists: readonly PriceList[]) => Map.groupBy(lists, ({ currency }) => currency);
 
 /** Whether each list begins in a later month than the list before it. */
-const rise = (lists: readonly PriceList[]): boolean =>
+const areInOrder = (lists: readonly PriceList[]): boolean =>
   lists.every(({ from }, index) => index === 0 || (lists[index - 1]?.from ?? "") < from);
 
 /**
@@ -133,7 +136,8 @@ const unpriced = (lists: readonly PriceList[]): string[] =>
 
 /**
  * Lists of plan prices, oldest first. Each list is valid from the beginning of a month, for accounts of its currency.
- * - Before the first list, and for plans that are not in a list, the earlier prices of the currency apply.
+ * - Before the first list of the default currency, the prices in `plans` apply.
+ * - If a plan is not in a list, the earlier prices of the plan in the currency continue to apply.
  * - The first list of a currency other than the default currency must have all plans.
  * - Prices change only at the beginning of a month. Do not edit the list of a month that has begun, because this would
  *   change the prices of recorded days.
@@ -146,8 +150,8 @@ export const PriceLists = z
       plans: z.partialRecord(PlanId, Prices),
     }),
   )
-  .max(12, "12 lists at most, because the environment of a function is small: move old lists into catalogue.ts")
-  .refine((lists) => [...byCurrency(lists).values()].every(rise), {
+  .max(12, "12 lists at most, because the environment of a Lambda is small. Move old lists into catalogue.ts")
+  .refine((lists) => [...byCurrency(lists).values()].every(areInOrder), {
     error: "the lists of a currency are not in the order of their months",
   })
   .superRefine((lists, context) => {

@@ -25,7 +25,7 @@ const ipKey = (accountId: string, last: Day, id = ""): Key => ({
 });
 
 /** Sorts after every day. */
-const noDay = "~";
+const afterAllDays = "~";
 
 /** How long past use is kept after its last day, in milliseconds. The daily billing run is never this late. */
 const pastKeptMs = 60 * dayMs;
@@ -52,7 +52,7 @@ export async function pastMailboxWrites(
 
 /** The range of the purged mailboxes that existed on a day or later. */
 export const rangeOfPastMailboxes = (accountId: string, from: Day): Range => {
-  const [first, last] = [mailboxesKey(accountId, from), mailboxesKey(accountId, noDay)];
+  const [first, last] = [mailboxesKey(accountId, from), mailboxesKey(accountId, afterAllDays)];
   return { partition: first.PK, from: first.SK, to: last.SK };
 };
 
@@ -84,6 +84,6 @@ export function pastIpWrite(
 
 /** Reads the removed managed dedicated IPs that existed on a day or later. */
 export async function readPastIps(table: Reader, accountId: string, day: Day): Promise<PastIp[]> {
-  const [first, last] = [ipKey(accountId, day), ipKey(accountId, noDay)];
+  const [first, last] = [ipKey(accountId, day), ipKey(accountId, afterAllDays)];
   return (await table.between(first.PK, first.SK, last.SK)).map((item) => PastIp.parse(item));
 }

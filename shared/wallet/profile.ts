@@ -18,7 +18,7 @@ const VatIdStatus = z.enum(["unchecked", "unverified", "valid", "invalid"]);
 
 /** The scripts that the fonts of the invoices have. */
 const printed =
-  "Use Latin, Greek, Cyrillic or Devanagari letters. The PDF of an invoice has the sign � in place of each other letter.";
+  "Use Latin, Greek, Cyrillic or Devanagari letters. The PDF of an invoice has the sign � in place of any other letter.";
 
 /** The members that a customer writes, as they are stored. */
 export const ProfileMembers = z.object({

@@ -34,8 +34,8 @@ export const BillingState = z.object({
   /** The number of credit notes. */
   credit_notes: z.int().optional(),
   /**
-   * The number of the first entry in the ledger account `revenue` that no invoice has taken into account. Accounts of
-   * earlier versions lack this number until their next invoice.
+   * The ordinal of the first entry of the ledger account `revenue` that no invoice has taken into account. Accounts of
+   * earlier versions lack this ordinal until their next invoice.
    */
   revenue_entries: z.int().optional(),
   /** The ordinals of the unpaid invoices in their list, oldest first. */
@@ -48,7 +48,8 @@ export const BillingState = z.object({
    */
   suspended_version: z.int().optional(),
   /**
-   * The amount that the account owes for payments that were taken back, in minor units: the debit balance of `owed`.
+   * The amount that the account owes for payments that were taken back, in minor units. It is the debit balance of the
+   * ledger account `owed`.
    */
   owed: z.int().default(0),
   /**
@@ -117,7 +118,7 @@ const PlanFacts = BillingState.pick({ plans: true, accrue_from: true, lapsed_on:
 /**
  * The state of an account by its plan.
  * - `active`: everything works. Also for an account without a stored state.
- * - `ended`: there is no plan. Nothing can be added or sent, mail is received and read.
+ * - `ended`: there is no plan. Nothing can be added or sent. Mail is still received, and can be read.
  * - `lapsed`: there has been no plan for more than 30 days. The mailboxes cannot be used, as in a suspended account.
  */
 export type PlanStanding = "active" | "ended" | "lapsed";
@@ -150,7 +151,7 @@ function nextStep(item: object | undefined, today: Day): string {
     : "Change to a plan with billing.plan.change first.";
 }
 
-/** The requirement of a route that needs a plan: the account has a plan today. Its problem is 409 `plan_required`. */
+/** The requirement of a route that needs a plan: the account has a plan today. If not, throws 409 `plan_required`. */
 export const planRequired: Requirement = {
   code: "plan_required",
   ahead: (accountId) => [stateKey(accountId)],
@@ -179,7 +180,7 @@ function plansSince({ plans }: Pick<BillingState, "plans">, day: Day): BillingSt
 
 /**
  * The plans of this many days before `settle_from` are kept. `firstDaysPrice` needs the plans of the
- * `dedicatedIpFirstDays` days before today. `settle_from` can be tomorrow, hence one day more.
+ * `dedicatedIpFirstDays` days before today. `settle_from` can be tomorrow, so one more day is kept.
  */
 const historyDays = dedicatedIpFirstDays + 1;
 
@@ -191,9 +192,9 @@ export const withoutHistory = (state: BillingState): BillingState => ({
 
 /**
  * The price of the first days of a managed dedicated IP, in minor units of a currency. `day` is the day of the claim.
- * The price is the highest monthly price of a dedicated IP on any plan since `dedicatedIpFirstDays` days before the
- * day, planned plans included. So a change of plan for one day gives no discount. Without such a plan, the default plan
- * counts.
+ * The price is the highest monthly price of a dedicated IP among the account's plans since `dedicatedIpFirstDays` days
+ * before `day`. Plans that begin in the future count too. So a change of plan for one day gives no discount. If the
+ * account has no plan in all this time, the price of the default plan applies.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day, currency: string): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);

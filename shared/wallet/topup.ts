@@ -20,7 +20,7 @@ import { ReturnUrl } from "./return-url.ts";
  * Access patterns
  *   a top-up by its reference   ACCOUNT#<id> / TOPUP#<reference>
  *
- * The reference is the id of the top-up. The checkout and the token of the result page contain it.
+ * The reference is the id of the top-up. The checkout and the token of the result page contain the reference.
  */
 /** The key of a top-up. */
 export const topupKey = (accountId: string, reference: string): Key => ({
@@ -120,8 +120,8 @@ export function newCheckoutToken(at: Date): { reference: string; token: string; 
 }
 
 /**
- * The row of a result page's token. `read` finds the row by the reference in the token. Undefined if there is no such
- * row, or if the secret in the token is not the secret of the row.
+ * The row of a result page's token. `read` finds the row by the reference in the token. Undefined if the row does not
+ * exist, or if the secret in the token is not the secret of the row.
  */
 export async function rowOfToken<T extends { token_hash: string }>(
   token: string,
@@ -133,8 +133,8 @@ export async function rowOfToken<T extends { token_hash: string }>(
 }
 
 /**
- * The result page of a checkout, to which the payer returns: infra/docs/checkout.html. `isCancelled` is for a payer who
- * left the payment page.
+ * The address of the result page of a checkout, to which the payer returns. The page is infra/docs/checkout.html.
+ * `isCancelled` is for a payer who left the payment page.
  */
 export function resultPage(publicUrl: string, accountId: string, checkoutToken: string, isCancelled = false): string {
   const hint = isCancelled ? "&status_hint=cancelled" : "";

@@ -38,7 +38,7 @@ export const Transaction = z
     description: z.string().meta({ description: "A description for people." }),
     vat: MoneyText.nullable().default(null).meta({
       description:
-        "The VAT in the amount of a purchase. `0.00` if no VAT is due, such as under the reverse charge or outside the EU. Null for other transactions, and for purchases of a time at which we charged no VAT to anybody.",
+        "The VAT in the amount of a purchase. `0.00` if no VAT is due, such as under the reverse charge or outside the EU. Null for other transactions, and for purchases from a time when we charged no VAT to anybody.",
     }),
     effective_at: Timestamp.meta({
       description:

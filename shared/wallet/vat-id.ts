@@ -57,9 +57,9 @@ const irishLetters = "WABCDEFGHIJKLMNOPQRSTUV";
 function isIrish(text: string): boolean {
   const [, digits = "", letter = "", second = ""] = /^(\d{7})([A-W])([A-IW]?)$/.exec(text) ?? [];
   // The older form has a letter, `*` or `+` in the second place. Its check letter is not checked, because the holders
-  // replace such numbers by numbers of the other form.
+  // replace these numbers by numbers of the newer form.
   if (digits === "") return true;
-  // A second letter counts 9 times its place in the alphabet. W counts nothing.
+  // A second letter adds 9 times its place in the alphabet. W adds 0.
   const extra = second === "" || second === "W" ? 0 : 9 * ((second.codePointAt(0) ?? 64) - 64);
   return irishLetters.charAt((weighted(digits, [8, 7, 6, 5, 4, 3, 2]) + extra) % 23) === letter;
 }
@@ -91,7 +91,7 @@ const isBritish = (digits: string): boolean => {
   return sum % 97 === 0 || (sum + 55) % 97 === 0;
 };
 
-type NumberRule = { form: RegExp; example: string; isRight?: (rest: string) => boolean };
+type NumberRule = { form: RegExp; example: string; isRight?: (text: string) => boolean };
 
 const british: NumberRule = {
   form: /^(\d{9}|\d{12}|GD[0-4]\d\d|HA[5-9]\d\d)$/,
@@ -219,9 +219,11 @@ export function vatIdFault(vatId: string, country: string): string | undefined {
     return `A VAT id of ${country} begins with ${known.join(" or ")}. Write the id of the profile's country`;
   }
   const rule = numberRules[prefix];
-  const rest = vatId.slice(2);
-  if (rule === undefined) return /^[A-Z\d]{2,18}$/.test(rest) ? undefined : "Write the country and 2 to 18 characters";
-  if (!rule.form.test(rest)) return `This is not the form of a VAT id of ${country}, such as ${rule.example}`;
-  if (rule.isRight && !rule.isRight(rest)) return "The check digit of this VAT id is wrong. Is there a typing mistake?";
+  const text = vatId.slice(2);
+  if (rule === undefined) {
+    return /^[A-Z\d]{2,18}$/.test(text) ? undefined : "Write the country code and 2 to 18 letters or digits";
+  }
+  if (!rule.form.test(text)) return `This is not the form of a VAT id of ${country}, such as ${rule.example}`;
+  if (rule.isRight && !rule.isRight(text)) return "The check digit of this VAT id is wrong. Is there a typing mistake?";
   return undefined;
 }

@@ -32,21 +32,21 @@ export const VatSettings = z.strictObject({
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
   rate_changes: z
     .array(z.strictObject({ country: EuCountry, from: Day, rate: Percent }))
-    .max(8, "8 changes at most, because the environment of a function is small: move old changes into rates")
+    .max(8, "8 changes at most, because the environment of a Lambda is small. Move old changes into rates")
     .refine((changes) => changes.every(({ from }, index) => index === 0 || (changes[index - 1]?.from ?? "") <= from), {
       error: "the changes are not in the order of their days",
     })
     .optional(),
   /**
-   * The currency of the seller's country. It is required if it is not the default currency, or if there are prices in
-   * several currencies. Invoices in another currency have the VAT in this currency too (Directive 2006/112/EC, Article
-   * 230). `rate` is the amount of this currency for one unit of the default currency. `rates` has the amount for one
-   * unit of each other currency.
+   * The currency of the seller's country. The setting is required if this currency is not the default currency, or if
+   * there are prices in several currencies. Invoices in another currency have the VAT in this currency too (Directive
+   * 2006/112/EC, Article 230). `rate` is the amount of this currency for one unit of the default currency. `rates` has
+   * the amount for one unit of each other currency.
    */
   national_currency: z
     .strictObject({ code: AccountCurrency, rate: Rate.optional(), rates: z.record(AccountCurrency, Rate).optional() })
     .refine(({ code, rate }) => code === defaultCurrency || rate !== undefined, {
-      error: "the worth of one unit of the default currency",
+      error: "the value of one unit of the default currency in this currency",
       path: ["rate"],
     })
     .optional(),
@@ -88,7 +88,7 @@ export function nationalRate(currency: string): { code: string; rate: string } |
   return currency === code ? undefined : { code, rate };
 }
 
-/** The error for settings that lack the rate of a currency in the price lists. `withoutRate` finds such currencies. */
+/** The error for settings that lack the rate of a currency in the price lists (`withoutRate`). */
 export const noRate =
   "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
 
@@ -99,7 +99,9 @@ export const noRate =
 export const withoutRate = (lists: readonly { currency: string }[], settings: VatSettings | undefined): string[] =>
   settings === undefined
     ? []
-    : [...new Set(lists.map(({ currency }) => currency))].filter((one) => rateOf(one, settings).rate === undefined);
+    : [...new Set(lists.map(({ currency }) => currency))].filter(
+        (currency) => rateOf(currency, settings).rate === undefined,
+      );
 
 export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outside_eu", "none"]);
 
@@ -157,7 +159,7 @@ export const vatOn = (net: number, { rate }: VatRule): number => divideHalfUp(ne
 /** A net amount with its VAT. */
 export const withVat = (net: number, rule: VatRule): number => net + vatOn(net, rule);
 
-/** The VAT on a purchase that an account makes now. */
+/** Reads the VAT rule for a purchase that an account makes now. */
 export const readVatRule = async (table: Reader, accountId: string, now: Date): Promise<VatRule> =>
   vatRule(await readProfile(table, accountId), dayOf(now));
 

@@ -208,6 +208,9 @@ function newRow(
   ];
 }
 
+/** An ordinal that no row has: the ordinals of rows have 10 digits at most. */
+const absentOrdinal = 2 ** 40;
+
 /**
  * The row of a hold before and after the hold is resolved, and the write of the new row. Undefined if the operation
  * changes no row.
@@ -215,7 +218,7 @@ function newRow(
 async function resolvedRow(table: Reader, accountId: string, done: Done, wallet: Balance, now: Date) {
   const { kind, movement, existed, entries } = done;
   if (existed || kind === "transfer" || kind === "hold") return undefined;
-  const key = rowKey(transactionsOf(accountId), ordinalOf(movement.reference ?? "") ?? 2 ** 40);
+  const key = rowKey(transactionsOf(accountId), ordinalOf(movement.reference ?? "") ?? absentOrdinal);
   const before = await table.get(key, StoredTransaction);
   if (!before) throw new Error(`The hold ${movement.id} has no transaction.`);
   const entry = entries.find(({ account }) => account === "wallet");

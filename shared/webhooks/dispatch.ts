@@ -14,9 +14,9 @@ const concurrency = 5;
 const firstDueMs = 120_000;
 
 /**
- * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event, and was neither
- * created nor enabled again after the event. Returns the results of the new deliveries, without those whose first
- * attempt threw an error.
+ * Creates the missing deliveries of an event. Each active webhook that subscribes to the event gets a delivery, unless
+ * the webhook was created or enabled again after the event. Returns the results of the new deliveries, without those
+ * whose first attempt threw an error.
  * - All deliveries are written before the first delivery is sent.
  * - A new delivery is tried once. The delivery of a failing webhook waits for the next sweep, so that it does not delay
  *   the other deliveries.

@@ -13,7 +13,9 @@ import type { PublishedEvent } from "./signing.ts";
  */
 const queue: Queue = { name: "JOURNAL_DUE", shards: 16 };
 
-/** One event in this many schedules the indexing, because an index is extended by dozens of entries at a time. */
+/**
+ * On average, one in 32 events schedules the indexing, because an index is extended by dozens of entries at a time.
+ */
 const sampleInterval = 32;
 
 const isSampled = (id: string): boolean => Number.parseInt(id.slice(-2), 16) % sampleInterval === 0;

@@ -88,8 +88,9 @@ export const isCancelled = (
   !isActiveSince(webhook, created_at);
 
 /**
- * A cancelled delivery after its failure. The failure has the time at which the webhook was disabled or, if the webhook
- * is active, enabled again. If the delivery changed later, the failure has the time of this change.
+ * A cancelled delivery after its failure. The failure has the time at which the webhook was disabled. If the webhook is
+ * active again, the failure has the time at which it was enabled. If the delivery changed later, the failure has the
+ * time of this change.
  */
 export function afterCancelling(delivery: StoredDelivery, webhook: StoredWebhook): StoredDelivery {
   const since = webhook.disabled_at ?? enabledAt(webhook);
@@ -183,7 +184,7 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
   recorder({ table, accountId, author: systemAuthor("webhooks.deliver", "webhooks"), now });
 
 /**
- * Whether a failed attempt disables its webhook with the reason `failing`. It does in two cases:
+ * Whether a failed attempt disables its webhook with the reason `failing`. It disables the webhook in two cases:
  * - if it was the last attempt of the delivery, and the receiver has accepted nothing since the delivery was created
  * - if the webhook has been failing for as long as a delivery is retried. The sweep tries only a few deliveries of a
  *   failing webhook. If the webhook has many events, each delivery is tried too rarely to reach its last attempt in

@@ -31,7 +31,7 @@ const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") =
 
 /**
  * Sends a `webhook.test` event to a webhook, also to a disabled webhook, and returns the delivery. A failed test is not
- * retried. Throws 404.
+ * retried. Throws 404 if there is no such webhook.
  */
 export async function testWebhook(
   accountId: string,
@@ -54,7 +54,7 @@ export async function testWebhook(
   const body = bodyOf(event);
   const ref = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
   const tried = await tryOnce(webhook, event, body, { ...services, log, now });
-  // A delivery is stored first with version 1. A failed test is never retried, so its delivery has failed at once.
+  // A new delivery is stored with version 1. A failed test is never retried, so its delivery becomes `failed` at once.
   const sent = { ...afterManual(newDelivery(ref, null, at), tried, now()), version: 1 };
   const delivery: StoredDelivery = sent.status === "pending" ? { ...sent, status: "failed" } : sent;
   const { check, changes } = manualAttempt(webhook, "tested");
@@ -67,8 +67,9 @@ export async function testWebhook(
 
 /**
  * Sends a delivery once more, in any status, with the same body and `webhook-id`. Returns the delivery. If the attempt
- * fails, the delivery keeps its status, and its retries continue as planned. Throws 404. Throws 403 `would_escalate`
- * unless the caller may see the delivery's event, because the webhook can have another URL now than at the event.
+ * fails, the delivery keeps its status, and its retries continue as planned. Throws 404 if the delivery or its webhook
+ * does not exist. Throws 403 `would_escalate` unless the caller may see the delivery's event, because the webhook's URL
+ * may have changed since the event.
  */
 export async function redeliver(
   ref: { account_id: string; webhook_id: string; id: string },

@@ -16,7 +16,7 @@ type SignatureHeaders = Record<"webhook-id" | "webhook-timestamp" | "webhook-sig
  * - There is one signature for each secret. During a rotation, a receiver can verify with the old or the new secret.
  * - The timestamp (in whole seconds) is the time of the attempt, not of the event, because receivers refuse old
  *   timestamps.
- * - Throws without a secret.
+ * - Throws if `secrets` is empty.
  */
 export function sign(secrets: readonly string[], id: string, timestamp: Date, body: string): SignatureHeaders {
   if (secrets.length === 0) throw new Error("A webhook is never sent unsigned");

@@ -24,7 +24,7 @@ export const WebhookUrl = z
   })
   .meta({
     description:
-      "The URL to which events are posted: https, at most 2,048 characters, with a host on the public internet, without credentials and fragment.",
+      "The URL to which events are posted: https, at most 2,048 characters, with a host on the public internet, without credentials or a fragment.",
     examples: ["https://example.com/webhooks"],
   });
 

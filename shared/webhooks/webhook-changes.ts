@@ -32,7 +32,7 @@ export async function addWebhook(
   return commit(async () => {
     const { state } = await readList(table, webhooksOf(accountId));
     if (state.live >= webhookLimit) {
-      throw new Problem("limit_reached", `An account has at most ${webhookLimit} webhooks. Delete one first.`);
+      throw new Problem("limit_reached", `An account can have at most ${webhookLimit} webhooks. Delete one first.`);
     }
     const id = idWithOrdinal(state.next);
     const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

@@ -5,7 +5,7 @@ import { notFound } from "../core/errors.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
-import { readRows, rowKey, type List } from "../table/ranked-list.ts";
+import { rangeOfRows, readRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
@@ -90,8 +90,8 @@ export const StoredWebhook = Webhook.extend({
   /** The previous secret. Deliveries are also signed with it until `previous_secret_expires_at`. */
   previous_sealed_secret: z.string().nullable(),
   /**
-   * When the webhook was last enabled. Its older deliveries are not sent. Absent if an earlier version created the
-   * webhook, or enabled it again.
+   * When the webhook was last enabled. Deliveries that were created before this time are not sent. Absent if an earlier
+   * version created the webhook, or enabled it again.
    */
   enabled_at: Timestamp.optional(),
   version: z.int(),
@@ -123,8 +123,8 @@ export const putWebhook = (webhook: StoredWebhook): Write => ({
 
 /** All webhooks of an account, oldest first, in one read. */
 export async function allWebhooks(table: Reader, accountId: string): Promise<StoredWebhook[]> {
-  const list = webhooksOf(accountId);
-  const rows = await table.between(list.partition, rowKey(list, 0).SK, rowKey(list, 2 ** 33).SK);
+  const { partition, from, to } = rangeOfRows(webhooksOf(accountId));
+  const rows = await table.between(partition, from, to);
   return rows.map((row) => StoredWebhook.parse(row));
 }
 

@@ -151,7 +151,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
       `workspaces.list(account_id="${account.id}")\nworkspaces.add(account_id="${account.id}", name="Sales")`,
     );
     await page.getByRole("button", { name: "Dry run" }).click();
-    expect(await status(page, "Dry run")).toContain("nothing was changed · 2 calls would run · score 2");
+    expect(await status(page, "Dry run")).toContain("nothing was changed · 2 calls in the program · score 2");
     const headings = await page.locator("thead th").allTextContents();
     expect(headings).toEqual(["Call", "Function", "Line", "Access", "Needs", "Capability held", "Times"]);
     const rows = await page.locator("tbody tr").allInnerTexts();

@@ -34,7 +34,7 @@ const Body = z
     const isCapability = body.grant_kind === "capability";
     if (isCapability && !body.capability_key) complain("capability_key", "A capability grant needs a capability_key");
     if (!isCapability && body.capability_key)
-      complain("capability_key", "Only a capability grant has a capability_key");
+      complain("capability_key", "Only a capability grant can have a capability_key");
     if (!isCapability && body.resource_type)
       complain("resource_type", "Only a capability grant can be narrowed to a resource");
     if (body.grant_kind === "super_admin" && body.subject_type !== "user") {
@@ -81,7 +81,7 @@ export const route = defineRoute({
     "transfer",
   ],
   description:
-    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership. Only super admins grant super admin. A super admin may do everything in every account. The id of a user is not checked: the grant counts for the user for whom `me.get` answers this id. To give access to a person whose id you do not know, call `auth.invitations.create`. With `expires_at` the grant ends by itself. If your own permission has an end, the grant must end at the same time or earlier. If the subject already holds the same grant, no second grant is made. The existing grant gets the new end, and is the answer. Without `expires_at`, the existing grant then has no end. Every account keeps at least one user whose ownership has no end. A call that would give the last such ownership an end is a 409 `last_owner`. A subject can hold 1,000 grants and roles, and an account can have 1,000 users whose ownership has no end (409 `limit_reached`).",
+    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins can grant ownership. Only super admins can grant super admin. A super admin may do everything in every account. The id of a user is not checked. Users find their own id with `me.get`. To give access to a person whose id you do not know, call `auth.invitations.create`. With `expires_at` the grant ends by itself. If your own permission has an end, the grant must end at the same time or earlier. If the subject already holds the same grant, no second grant is made. The answer is the existing grant, with the `expires_at` of this call. Without `expires_at`, the existing grant no longer ends. Every account keeps at least one user whose ownership has no end. A call that would give an end to the last of these ownerships fails with 409 `last_owner`. A subject can hold 1,000 grants and roles, and an account can have 1,000 users whose ownership has no end (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Revoke a grant",
   synonyms: ["take away", "remove", "access", "permission", "rights", "forbid", "someone", "owner"],
   description:
-    "The grant has no effect from the next request on. Other grants, roles and groups of the subject stay. Only owners and super admins can revoke ownership, and only super admins can revoke the grant `super_admin`. At least one user must have an ownership without an end date. The last such ownership cannot be revoked (409 `last_owner`).",
+    "The grant has no effect from the next request on. Other grants, roles and groups of the subject stay. Only owners and super admins can revoke ownership, and only super admins can revoke the grant `super_admin`. At least one user must have an ownership without an end date. The last of these ownerships cannot be revoked (409 `last_owner`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ grant_id: Id.meta({ description: "The grant's id." }) }),

@@ -20,7 +20,7 @@ export const route = defineRoute({
   summary: "Change a group, or move it into another",
   synonyms: ["team", "rename", "edit"],
   description:
-    "Members of the body that you leave out stay as they are. Null removes the description, and empties the attributes. To move a group into a parent, you must hold everything that the parent and the groups above it give. The group's members then get these permissions, and lose those of the former parent. Groups can be nested 16 levels deep (409 `limit_reached`). If the group owns the account, directly or through a group above it, only owners and super admins can move it.",
+    "Members of the body that you leave out stay as they are. Null removes the description, and empties the attributes. To move a group into a parent, you must hold everything that the parent and the groups above it give. The group's members then get these permissions, and lose the permissions that came from the former parent. Groups can be nested 16 levels deep (409 `limit_reached`). If the group owns the account, directly or through a group above it, only owners and super admins can move it.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

@@ -15,7 +15,7 @@ export const route = defineRoute({
   summary: "Show the invitation of a link",
   synonyms: ["link", "token", "invited"],
   description:
-    "Shows the invitation of a link in a mail, and how the person can sign in to accept the invitation. Needs no access token. Changes nothing.",
+    "Shows the invitation to which the link in an invitation mail belongs, and how the invited person can sign in to accept it. Needs no access token. Changes nothing.",
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,

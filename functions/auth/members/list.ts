@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "List who has access",
   synonyms: ["who", "people", "users", "team", "colleagues", "staff", "access", "owners", "show"],
   description:
-    "First the users and then the service accounts with access to the account, each with its permissions and with the groups that give these permissions. Users who are members only by the `groups` claim of their token are not listed. Users and service accounts that have no permission and are in no group are not listed either, and neither are service accounts that have expired. A member of large groups has many permissions. If a page is too large for an answer, the answer is a 422 (`too_many`): choose a smaller `page_size`.",
+    "Lists the users, and then the service accounts, that have access to the account. Each has its permissions, and the groups that give these permissions. Users who are members only by the `groups` claim of their token are not listed. Users and service accounts that have no permission and are in no group are not listed either, and neither are service accounts that have expired. A member of large groups has many permissions. If a page is too large for an answer, the answer is a 422 (`too_many`): choose a smaller `page_size`.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -43,9 +43,9 @@ export const route = defineRoute({
       readDirectory(table, params.account_id),
     ]);
     const ofRoles = assignments.filter(isOfRole);
-    const own = await rolesOf(table, params.account_id, ofRoles);
+    const ownRoles = await rolesOf(table, params.account_id, ofRoles);
     const matching = ofRoles
-      .map((assignment) => roleAssignmentOf(assignment, own))
+      .map((assignment) => roleAssignmentOf(assignment, ownRoles))
       .filter(
         (assignment) =>
           (query.role_key ?? assignment.role_key) === assignment.role_key &&

@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Create a role",
   synonyms: ["custom", "own", "new", "add", "make", "define", "permissions", "rights", "bundle", "capabilities"],
   description:
-    "A role is a named set of capabilities, for `auth.role_assignments.assign`. You can give it only capabilities that you hold yourself, on the whole account and without an end date. An account can make 50 roles (409 `limit_reached`).",
+    "A role is a named set of capabilities, for `auth.role_assignments.assign`. You can give it only capabilities that you hold yourself, on the whole account and without an end date. An account can have 50 roles of its own (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

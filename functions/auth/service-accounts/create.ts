@@ -27,7 +27,7 @@ export const route = defineRoute({
       name: ServiceAccountName,
       expires_at: FutureTime.nullish().meta({
         description:
-          "When the token expires. This time cannot be changed later. Without it, the token never expires. 7 days and 1 day before, the owners get a mail, and the event `auth.service_account.expiring` is sent. 400 days after it, the service account is revoked.",
+          "When the token expires. This time cannot be changed later. Without it, the token never expires. 7 days before the token expires, and again 1 day before, the owners get a mail, and the event `auth.service_account.expiring` is sent. 400 days after the token has expired, the service account is revoked.",
       }),
     })
     .meta({ id: "ServiceAccountCreate", description: "A service account to create." }),

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "List service accounts",
   synonyms: ["API keys", "tokens", "robots", "bots", "integrations", "show"],
   description:
-    "All service accounts of the account, oldest first, including service accounts that were revoked in the last 400 days. If they are too large for an answer, the answer is a 422 (`too_many`). Then call `auth.members.list`: it lists the service accounts that have access, in pages.",
+    "All service accounts of the account, oldest first, including service accounts that were revoked in the last 400 days. If the service accounts are too large for an answer, the answer is a 422 (`too_many`). In this case, call `auth.members.list`. It lists the service accounts that have access, in pages.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Revoke a service account",
   synonyms: ["API key", "token", "delete", "remove", "disable", "leaked", "stolen"],
   description:
-    "The service account's tokens are refused from the next request on, and everything that the service account held is revoked. Only owners and super admins revoke a service account that owns the account.",
+    "The service account's tokens are refused from the next request on, and everything that the service account held is revoked. If the service account owns the account, only owners and super admins can revoke it.",
   capability: "auth.manage",
   access: "write",
   params: ServiceAccountParams,

@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Get the automatic recharges",
   synonyms: ["auto recharge", "automatic top-up", "auto top up", "refill", "reload", "cap", "limit"],
   description:
-    "The settings of the automatic recharges, how many recharges this month had and their sum, and the last recharge.",
+    "The settings of the automatic recharges, the number and the sum of the recharges of this month, and the last recharge.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -11,6 +11,7 @@ export const route = defineRoute({
   synonyms: ["refund", "correction", "details", "money back", "why", "download", "PDF"],
   capability: "billing.view",
   access: "read",
+  // The answer has an address that works without a credential, for a short time.
   codeMode: { storesAnswer: false },
   params: CreditNoteParams,
   output: CreditNoteDetail,

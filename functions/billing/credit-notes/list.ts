@@ -14,9 +14,10 @@ export const route = defineRoute({
   summary: "List credit notes",
   synonyms: ["refund", "correction", "money back", "storno", "accounting", "tax"],
   description:
-    "The corrections of the account's invoices, newest first unless you turn the order around. A credit note gave money back to the wallet.",
+    "The corrections of the account's invoices, newest first unless you turn the order around. With each credit note, money was given back to the wallet.",
   capability: "billing.view",
   access: "read",
+  // The answer has an address that works without a credential, for a short time.
   codeMode: { storesAnswer: false },
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...orderQuery("desc") }),

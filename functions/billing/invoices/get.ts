@@ -13,6 +13,7 @@ export const route = defineRoute({
   access: "read",
   // This read can write: an invoice that has no key for its download address gets a key.
   lambda: { table: "write" },
+  // The answer has an address that works without a credential, for a short time.
   codeMode: { storesAnswer: false },
   params: InvoiceParams,
   output: InvoiceDetail,

@@ -13,11 +13,12 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/invoices" },
   summary: "List invoices",
   synonyms: ["bill", "unpaid", "owe", "due", "receipt", "accounting", "tax", "show"],
-  description: "The invoices of the account, newest first by default. `order` reverses the order.",
+  description: "The invoices of the account, newest first unless you turn the order around.",
   capability: "billing.view",
   access: "read",
   // This read can write: an invoice that has no key for its download address gets a key.
   lambda: { table: "write" },
+  // The answer has an address that works without a credential, for a short time.
   codeMode: { storesAnswer: false },
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...orderQuery("desc") }),

@@ -18,7 +18,7 @@ export const route = defineRoute({
   summary: "Cancel the plan",
   synonyms: ["stop", "end", "quit", "paying", "subscription", "contract", "terminate", "leave"],
   description:
-    "Cancels the plan at the end of the month, or today with `cancel_immediately`. If you cancel today, the usage up to and including today is invoiced now, and the wallet pays the invoice. Planned changes that begin after the end of the plan are removed. Without a plan, no usage is charged, and no mail is sent. Names are still renewed from the wallet, and automatic recharges still charge the saved card: switch them off with `domains.update` (`auto_renew`) and `billing.auto_recharge.update`. Mailboxes, aliases, app passwords, master passwords and dedicated IPs cannot be added (409 `plan_required`). For 30 days, mail is still received, read and forwarded. After that, nobody can log in to a mailbox, and nothing is forwarded. Mailboxes still receive mail. Mail to an address that only a forwarding rule takes is refused. Nothing is deleted. Before you cancel, delete the managed dedicated IPs (409 `plan_in_use`). To resume, call `billing.plan.change`.",
+    "Cancels the plan at the end of the month, or today with `cancel_immediately`. If you cancel today, the usage up to and including today is invoiced now, and the wallet pays the invoice. Planned changes that begin after the end of the plan are removed. Without a plan, no usage is charged, and no mail is sent. Domain names are still renewed from the wallet, and automatic recharges still charge the saved card: switch them off with `domains.update` (`auto_renew`) and `billing.auto_recharge.update`. Mailboxes, aliases, app passwords, master passwords and dedicated IPs cannot be added (409 `plan_required`). For 30 days after the end of the plan, mail is still received, read and forwarded. After these 30 days, nobody can log in to a mailbox, and nothing is forwarded. Mailboxes still receive mail. Mail to an address that only a forwarding rule takes is refused. Nothing is deleted. Before you cancel, delete the managed dedicated IPs (409 `plan_in_use`). To resume, call `billing.plan.change`.",
   capability: "billing.manage",
   access: "write",
   usesPermissions: true,
@@ -31,8 +31,9 @@ export const route = defineRoute({
       cancel_immediately: z.boolean().default(false).meta({ description: "Whether the plan ends now." }),
     })
     .superRefine(({ cancel_at_period_end: atEnd, cancel_immediately: isImmediate }, context) => {
-      // Without `cancel_at_period_end`, the plan ends with the month unless `cancel_immediately` is true.
-      if (atEnd === isImmediate) for (const issue of atEnd ? issuesIfBoth : issuesIfNeither) context.addIssue(issue);
+      // `atEnd` is undefined if `cancel_at_period_end` is left out. Then both values of `cancel_immediately` are valid.
+      if (atEnd !== isImmediate) return;
+      for (const issue of atEnd ? issuesIfBoth : issuesIfNeither) context.addIssue(issue);
     })
     .meta({ id: "PlanCancel", description: "When the plan ends: with the month or now." }),
   output: PlanAnswer,

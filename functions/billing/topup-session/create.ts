@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Start to top up the wallet",
   synonyms: ["add money", "pay", "payment", "credit", "card", "deposit", "fund", "recharge", "buy"],
   description:
-    "Returns the address of the payment provider's page. After the payment page the payer comes to a page that tells the result, and then to your `return_url`. After the payment, the amount is in the wallet, and open invoices are paid from the wallet. An account that was suspended for its debts is active again as soon as all of them are paid.",
+    "Returns the address of the payment provider's page. From there the payer comes to a page that shows the result, and then to your `return_url`. After the payment, the amount is in the wallet, and open invoices are paid from the wallet. An account that was suspended for its debts is active again as soon as all of them are paid.",
   capability: "billing.manage",
   access: "write",
   whileSuspended: true,

@@ -37,7 +37,7 @@ export const route = defineRoute({
     "paid for",
   ],
   description:
-    "The transactions of the wallet, newest first unless you turn the order around. A hold for a purchase is `pending` until it is captured or voided. With `Accept: text/csv` the answer is a CSV file of all matching transactions, and not only of one page. At most 10,000 transactions can match. A cell that a spreadsheet would read as a formula begins with an apostrophe. If you filter by `type`, the time from `since` to `until` can hold at most 20,000 transactions.",
+    "The transactions of the wallet, newest first unless you turn the order around. A hold for a purchase is `pending` until it is captured or voided. If you filter by `type`, the time from `since` to `until` can hold at most 20,000 transactions. With `Accept: text/csv` the answer is a CSV file of all matching transactions, and not only of one page. If more than 10,000 transactions match, the file is refused with a 422. A cell that a spreadsheet would read as a formula begins with an apostrophe.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -13,13 +13,14 @@ const formats: Record<string, string> = {
 
 /**
  * Writes an example call. The call has the required arguments, and the members of the body's example, if the body has
- * an example. Each value is the first example, choice or default in the value's schema, or a placeholder of its type.
+ * an example. Each value comes from the body's example. Otherwise it is the first example, choice or default in the
+ * value's schema, or a placeholder of its type.
  */
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;
   const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
-  // If a body requires one of several members, `required` names none of them. Such a body has an example of the whole
-  // body, and the example shows one of these members.
+  // If a body requires one of several members, `required` names none of these members. The example of the whole body
+  // then shows one of them.
   const [bodyExample = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(bodyExample)]);
   const args = [...names].map(

@@ -21,11 +21,11 @@ export type Catalogue = ReadonlyMap<string, CodeFunction>;
 export function catalogueOf(list: readonly Route[]): Catalogue {
   return new Map(
     list.map((route) => {
-      const names = parts.flatMap((part) =>
+      const entries = parts.flatMap((part) =>
         Object.keys(argumentSchemas(route, part)).map((name) => [name, part] as const),
       );
-      const argumentParts = new Map(names);
-      if (argumentParts.size < names.length) throw new Error(`${route.name} has two arguments of one name`);
+      const argumentParts = new Map(entries);
+      if (argumentParts.size < entries.length) throw new Error(`${route.name} has two arguments of one name`);
       return [route.name, { route, argumentParts, usesSession: route.name.startsWith("auth.session.") }];
     }),
   );
@@ -81,13 +81,16 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * The number of units in a score of 1. Scores are added up in units: the score of a list is its page size / 25, which
- * can be a fraction, and the same score in units is the page size. All sums are therefore of whole numbers, and exact.
+ * The number of units in a score of 1. If the page size of a list is more than 25, the list's score is the page size /
+ * 25, which can be a fraction. In units, this score is the page size. Scores are added up in units, because sums of
+ * whole numbers are exact.
  */
 export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
+/** The page size of a list if a call names none. */
+const defaultPageSize = 25;
 /** The largest page size of a list. The checker assumes this size if the page size is known only during the run. */
 export const largestPage = 100;
 
@@ -99,7 +102,7 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
   const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;
   if (!schema) return undefined;
   const parsed = schema.safeParse(value);
-  return typeof parsed.data === "number" ? parsed.data : scoreUnit;
+  return typeof parsed.data === "number" ? parsed.data : defaultPageSize;
 }
 
 /** Whether a function calls an outside provider or is in the class `outbound` of rate limits. */

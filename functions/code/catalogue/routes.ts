@@ -32,7 +32,7 @@ const functionList = (description: string) =>
 
 const Score = z
   .number()
-  .meta({ description: "The complexity score of one call. For a list: with the default page size." });
+  .meta({ description: "The complexity score of one call. A list counts with its default page size." });
 
 const FunctionExplanation = FunctionSummary.extend({
   description: z.string().meta({ description: "The full description." }),
@@ -121,7 +121,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "Find functions by words",
     synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. A word of the query that matches nothing counts as the most similar word. Only the first twelve different words of the query are used.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. If a longer word of the query matches nothing, the most similar word counts instead. Only the first twelve different words of the query are used.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
@@ -163,9 +163,8 @@ const summaryOf = (fn: CodeFunction) => ({
   capability: fn.route.capability,
 });
 
-/** The score of one call. A list counts with the default page size. */
-const scoreOf = (fn: CodeFunction): number =>
-  unitsOf(fn, Object.hasOwn(fn.route.query.shape, "page_size") ? scoreUnit : undefined) / scoreUnit;
+/** The score of one call. The default page size of a list, 25, does not raise the score. */
+const scoreOf = (fn: CodeFunction): number => unitsOf(fn, undefined) / scoreUnit;
 
 /** The codes of a route's problems. A route with a condition on the account also fails with the condition's code. */
 const problemCodesOf = ({ problems, requires }: CodeFunction["route"]) =>
@@ -193,7 +192,7 @@ const notation =
 
 type NotationOptions = {
   definitions?: Definitions;
-  /** The definitions of which only the name is written. */
+  /** The definitions that are written by name, without their members. */
   named?: ReadonlySet<string>;
   /** Whether formats and bounds are written. Only a caller who writes an argument needs them. */
   isExact?: boolean;
@@ -247,12 +246,13 @@ function range(from: number | undefined, to: number | undefined): string {
   return least === "" && most === "" ? "" : `(${least}..${most})`;
 }
 
-/** Explains functions in brief. A named type inside several answers is written once, in `types`. */
+/** Explains functions in brief. `types` has the named types that occur in the answers of several functions. */
 function digestsOf(functions: readonly CodeFunction[]) {
   const outputs = functions.map((fn) => outputSchemaOf(fn).$defs ?? {});
   const definitions: Definitions = Object.assign({}, ...outputs);
   const uses = Map.groupBy(outputs.flatMap(Object.keys), (name: string) => name);
-  const named = new Set([...uses].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
+  const isShared = (name: string): boolean => (uses.get(name)?.length ?? 0) > 1;
+  const named = new Set([...uses.keys()].filter(isShared));
   const options = { definitions, named };
   return {
     functions: functions.map((fn) => {

@@ -2,8 +2,8 @@ import { closestName } from "../language/spelling.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 
 const maxResults = 10;
-/** The most different words of a query that are searched for. */
-const searchedWords = 12;
+/** The largest number of different words of a query that are searched for. */
+const maxSearchedWords = 12;
 
 /** The weight of a word, by the part of the function in which it occurs. */
 const weights = { name: 5, summary: 3, synonyms: 3, parameters: 0.5, description: 0.5 };
@@ -42,12 +42,12 @@ const cache = new WeakMap<Catalogue, Index>();
  * Finds at most ten functions that match a query, by BM25.
  * - The best match is first. Equal matches keep the catalogue's order.
  * - A stem of three or more letters also matches longer words that begin with it.
- * - A stem of five or more letters that matches nothing matches the most similar word with the same first letter.
+ * - If a stem of five or more letters matches nothing, the most similar word with the same first letter is its match.
  * - Only the first twelve different words of the query are searched for. Words such as `the` do not count.
  */
 export function searchFunctions(catalogue: Catalogue, query: string): CodeFunction[] {
   const index = indexOf(catalogue);
-  const ranks = [...stemsIn(query)].slice(0, searchedWords).map((word) => ranksOf(word, index, catalogue.size));
+  const ranks = [...stemsIn(query)].slice(0, maxSearchedWords).map((word) => ranksOf(word, index, catalogue.size));
   return [...catalogue.values()]
     .map((fn) => ({ fn, rank: ranks.reduce((sum, rank) => sum + (rank.get(fn) ?? 0), 0) }))
     .filter(({ rank }) => rank > 0)
@@ -102,8 +102,8 @@ function matchesOf(word: string, index: Index): { match: string; share: number }
   // Only words with the same first letter are compared: a first letter is rarely wrong, and comparing all words would
   // take 20 times as long.
   const candidates = [...index.keys()].filter((other) => other.startsWith(word.charAt(0)));
-  const begun = candidates.filter((other) => other === word || (word.length > 2 && other.startsWith(word)));
-  if (begun.length > 0) return begun.map((match) => ({ match, share: match === word ? 1 : prefixShare }));
+  const sameOrLonger = candidates.filter((other) => other === word || (word.length > 2 && other.startsWith(word)));
+  if (sameOrLonger.length > 0) return sameOrLonger.map((match) => ({ match, share: match === word ? 1 : prefixShare }));
   const similar = word.length > 4 ? closestName(word, candidates) : undefined;
   return similar === undefined ? [] : [{ match: similar, share: similarShare }];
 }

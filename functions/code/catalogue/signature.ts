@@ -6,10 +6,10 @@ import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
   /**
-   * Whether a string's description shows the example of its schema instead of its format or length limits. Without an
-   * example, the description shows the format, or the limits if there is no format.
+   * Whether the description of a string shows the example of its schema. If false, or if there is no example, the
+   * description shows the format. Without a format, it shows the limits of the length.
    */
-  examples?: boolean;
+  showsExamples?: boolean;
 };
 
 /** Describes a JSON schema in words: `string (1 to 255 characters)`, `list of integer`, `"a" or "b"`. */
@@ -27,12 +27,15 @@ export function describeType(
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return [...new Set(choices.map(describe))].join(" or ");
   switch (schema.type) {
-    case "array":
-      return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? describe(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
+    case "array": {
+      const { items, minItems, maxItems } = schema;
+      const item = typeof items === "object" && !Array.isArray(items) ? describe(items) : "anything";
+      return `list of ${item}${range(minItems, maxItems, " items")}`;
+    }
     case "object":
       return schema.properties ? `dict {${members(schema, describe)}}` : "dict";
     case "string": {
-      const [example] = options.examples ? (schema.examples ?? []) : [];
+      const [example] = options.showsExamples ? (schema.examples ?? []) : [];
       if (typeof example === "string") return `string (such as ${JSON.stringify(example)})`;
       return `string${schema.format === undefined ? range(schema.minLength, schema.maxLength, " characters") : ` (${schema.format})`}`;
     }
@@ -90,7 +93,7 @@ function findParameters(fn: CodeFunction): Parameter[] {
     const own: Schema = typeof schema === "boolean" ? {} : schema;
     const referred = own.$ref === undefined ? undefined : $defs?.[own.$ref.replace("#/$defs/", "")];
     const description = own.description ?? referred?.description ?? "";
-    const type = describeType(schema, $defs, { examples: true });
+    const type = describeType(schema, $defs, { showsExamples: true });
     const parameter = { name, type, required: required?.includes(name) ?? false, description };
     return "default" in own ? Object.assign(parameter, { default: own.default }) : parameter;
   });

@@ -18,7 +18,8 @@ import { closestName } from "../language/spelling.ts";
 
 /**
  * Checks the type of an argument whose value is known only during the run. Returns a diagnostic if the function takes
- * no value of this type. Returns undefined if the value may be valid or None: the run then checks the value.
+ * no value of this type. Returns undefined if the value may be valid, or if it may be None. The run then checks the
+ * value.
  */
 export function mismatchedArgument(
   { name: callee }: Call,
@@ -69,7 +70,10 @@ function invalidArguments(
 /** The most missing arguments or members that a message names. */
 const shownNames = 20;
 
-/** Builds one diagnostic for errors that belong together, positioned at the value. */
+/**
+ * Builds one diagnostic for errors that belong together. Its position is that of the value, or of the call if the call
+ * does not have the argument.
+ */
 function invalidArgument(
   errors: readonly ValidationError[],
   call: Call,
@@ -200,8 +204,8 @@ export function checkArguments(call: Call, fn: CodeFunction, literalOf: LiteralO
     } else if (unknown.length === 0) {
       throw error;
     }
-    // Some schemas throw other errors on the placeholders for unknown values. Such an error says nothing about the
-    // program, so it is ignored: the run validates the arguments when all values are known.
+    // Some schemas throw other errors for `unknownValue`. These errors say nothing about the program, so they are
+    // ignored. The run validates the arguments when all values are known.
   }
   return { diagnostics, values };
 }
@@ -225,7 +229,7 @@ const startsWith = (long: readonly (string | number)[], short: readonly (string 
 
 /**
  * Whether an error occurs for every possible value of the unknown parts. `unknown` contains the paths of these parts. A
- * `value_error` of a list or dict may depend on every part of the list or dict. Other errors do not.
+ * `value_error` of a list or dict may depend on any part of the list or dict. Other errors do not depend on the parts.
  */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);
@@ -238,7 +242,8 @@ const invalidPayload = (loc: string[], msg: string, type: string): InvalidInput 
   invalidAt(["body", ...loc], msg, type);
 
 /**
- * Requires `payload` to be a dict that names the account of the call. Does nothing for a function without `payload`.
+ * Requires `payload` to be a dict whose `account_id` equals the argument `account_id`, as far as the values are known.
+ * Does nothing for a function without `payload`.
  */
 function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   if (route.codeMode.arguments === "flat") return;
@@ -271,7 +276,7 @@ export function invalidInput(error: InvalidInput, { call, args }: EvaluatedCall,
   const errors = error.errors.map((one) => inPayload(fn, one));
   const [first] = errors;
   if (first?.type === "idempotency_key_reused") {
-    const message = `${call.name}: an earlier run of this program made this call with other arguments, because the values that the program reads have changed: send the program as a new request.`;
+    const message = `An earlier run of this program called ${call.name} with other arguments, because the values that the program reads have changed. Send the program as a new request.`;
     return { code: first.type, message, at: call.at, detail: error.errors };
   }
   const [diagnostic, ...also] = invalidArguments(errors, call, fn, args);

@@ -92,8 +92,8 @@ export class CallChecker {
       return fn;
     }
     const isVariable = (name: string) => loops.has(name) || this.#variables.get(name) !== undefined;
-    // If the list has many mistakes already, it keeps no message of a further mistake. So no suggestions are searched
-    // for, which would take long.
+    // If the list already has many mistakes, it does not keep the message of another mistake. The search for
+    // suggestions, which takes long, is then not needed.
     if (this.#diagnostics.isDetailed) this.#diagnostics.diagnostics.push(unknownFunction(call, catalogue, isVariable));
     else this.#diagnostics.add("unknown_function", call.at, () => "");
     return undefined;

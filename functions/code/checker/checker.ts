@@ -44,7 +44,7 @@ import { OperatorChecker, accessType, neverEqual, operationType } from "./operat
 import { type LoopVariables, ConditionScope, type CheckerContext, Variables } from "./scope.ts";
 import { invalidAccess, noVariable } from "./unknown-names.ts";
 
-/** Checks the statements of a program in order, and collects their mistakes and their score. */
+/** Checks the statements of a program in order, and collects their mistakes and the costs of their calls. */
 class Checker {
   readonly diagnostics = new DiagnosticList();
   /** Whether the program reads a variable that it does not assign. */
@@ -56,7 +56,10 @@ class Checker {
   readonly #conditions = new ConditionScope();
   readonly #calls: CallChecker;
   readonly #operators: OperatorChecker;
-  /** The variables that the current statement reads. */
+  /**
+   * The variables that the current statement reads. Each has the index of the statement that assigned the variable, or
+   * undefined for a variable of the session.
+   */
   #needs = new Map<string, number | undefined>();
 
   constructor(context: CheckerContext) {
@@ -141,7 +144,7 @@ class Checker {
   /** Reports a literal that is compared with a value that can never equal the literal. */
   #comparison({ operator, operands }: Operation, types: readonly StaticType[], loops: LoopVariables): void {
     const [left, right] = operands;
-    const [ours = {}, theirs = {}] = types;
+    const [leftType = {}, rightType = {}] = types;
     if (!left || !right) return;
     const compare = (source: Expression, type: StaticType, literal: Expression): void => {
       const message = neverEqual(describeExpression(source), type, this.#variables.literal(literal, loops));
@@ -149,12 +152,12 @@ class Checker {
     };
     const isSearch = operator.endsWith("in");
     if (!isSearch) {
-      compare(left, ours, right);
-      compare(right, theirs, left);
+      compare(left, leftType, right);
+      compare(right, rightType, left);
       return;
     }
-    if (right.kind === "list") for (const item of right.items) compare(left, ours, item);
-    const items = itemType(theirs);
+    if (right.kind === "list") for (const item of right.items) compare(left, leftType, item);
+    const items = itemType(rightType);
     compare(right, "type" in items ? items.type : {}, left);
   }
 
@@ -170,7 +173,7 @@ class Checker {
     return commonType(...types);
   }
 
-  /** Checks a call of a builtin. For a method `receiver` is the type of the value before the dot. */
+  /** Checks a call of a builtin. For a method, `receiver` is the type of the value before the dot. */
   #builtin(
     builtin: Builtin | undefined,
     call: CallOfBuiltin,
@@ -444,4 +447,4 @@ function withScore(checked: Checked, checker: Checker): Checked {
 }
 
 const withoutEffect = ({ value }: Statement): string =>
-  `This line does nothing: give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or make it the last line, which is answered as last_value.`;
+  `This line does nothing. Give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or make it the last line, so that its value is last_value.`;

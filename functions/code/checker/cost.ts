@@ -25,7 +25,7 @@ const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, 
 export const costliestOf = (costs: readonly CallCost[]): CallCost | undefined =>
   costs.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
 
-/** Says how to lower the score of a program whose costliest call is `call`. */
+/** Says how to lower the score of a program whose costliest call is `call`, and what the call costs. */
 export function howToLowerScore({ call, units, times }: CallCost): string {
   const [score, most] = [units / scoreUnit, Math.min(times, callLimit)];
   const part = `${call.name} in line ${call.at.line} counts ${score}${most > 1 ? ` for each of up to ${most} calls` : ""}`;
@@ -33,5 +33,5 @@ export function howToLowerScore({ call, units, times }: CallCost): string {
     ...(most > 1 ? ["go over fewer items, as in `[… for x in xs[:20]]`"] : []),
     ...(score > 1 && call.args.some(({ name }) => name === "page_size") ? ["ask for a smaller `page_size`"] : []),
   ];
-  return `${part}; ${ways.join(", or ") || "make fewer calls in one program"}.`;
+  return `${ways.join(", or ") || "make fewer calls in one program"}. ${part}.`;
 }

@@ -86,6 +86,7 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
   const [one, ...moreOfLeft] = typeNamesOf(left) ?? [];
   const [other, ...moreOfRight] = typeNamesOf(right) ?? [];
   if (one === undefined || other === undefined || moreOfLeft.length > 0 || moreOfRight.length > 0) return {};
+  // Only `*` takes a number and a text or list. The result is then a text or list.
   const type = one === "number" ? other : one;
   if (type !== "list") return plainType(type);
   if (operator === "*") return { type, item: elementOf(one === "list" ? left : right) };
@@ -160,6 +161,7 @@ export function accessType(of: StaticType, key: string | number | undefined, ind
   return itemType(of, key);
 }
 
+/** The type of `of[index]` for an index whose value is unknown, or the reason why no such index is valid. */
 function accessByType(of: StaticType, index: StaticType): AccessResult {
   const [indexTypes, types] = [typeNamesOf(index), typeNamesOf(of)];
   if (indexTypes && !indexTypes.has("number") && !indexTypes.has("string"))

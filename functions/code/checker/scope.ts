@@ -29,9 +29,7 @@ type Variable = { statement: number | undefined; type: StaticType; known?: unkno
  * to thousands of arguments, and each argument is validated. With long values, this validation would take too long.
  */
 const knownChars = 256;
-/**
- * The most values that a list or dict may contain so that the checker remembers it. `isSmall` estimates their number.
- */
+/** The largest number of values in a list or dict that the checker remembers. `isSmall` estimates the number. */
 const knownParts = 16;
 
 /** Whether a value is so small that the checker remembers it. */
@@ -77,8 +75,8 @@ export class Variables {
   }
 
   /**
-   * The value of a literal, or of a variable whose value the program's text shows as a text or a number. Undefined in
-   * all other cases, and where `known` is undefined.
+   * The value of a literal, or of a variable for which `known` returns a text or a number. Undefined in all other
+   * cases.
    */
   literal(node: Expression, loops: LoopVariables): Constant | undefined {
     if (node.kind === "literal") return node.value;

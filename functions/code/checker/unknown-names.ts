@@ -62,7 +62,8 @@ function intendedFunction(name: string, names: readonly string[]): string | unde
   const [, inner] = /^[^.]+\.(.+\..+)$/.exec(plain) ?? [];
   const withoutFirst = inner === undefined ? undefined : closestName(inner, names);
   if (withoutFirst !== undefined) return withoutFirst;
-  // The verb, or our verb for it, in the closest namespace or in a namespace that contains the words: `dns.create`.
+  // A name with a similar namespace, or with some words of a namespace, such as `dns.create`. Its verb is a verb of the
+  // namespace, or a verb of another API for the same action.
   const namespace = closestName(namespaceOf(plain), new Set(names.map(namespaceOf)));
   const siblings = names.filter((candidate) => namespaceOf(candidate) === namespace);
   const verb = verbOf(plain);
@@ -103,8 +104,8 @@ const isSameWord = (one: string, other: string): boolean => one === other || `${
 
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
 /**
- * Whether a word of a function's name means the same as a word that the program writes: the same word, its plural, or
- * our verb for the verb of another API.
+ * Whether a word of a function's name (`ours`) means the same as a word that the program writes. `ours` is then the
+ * same word, its plural, or our verb for the verb of another API.
  */
 const meansSame = (ours: string, written: string): boolean =>
   ours === written ||
@@ -178,8 +179,8 @@ function callOf(name: string, catalogue: Catalogue): string {
 }
 
 /**
- * The message for an invalid access to a value of a type. `key` is the member or index; undefined for a slice, or if
- * the program computes the key. `of` is the value as the program writes it.
+ * The message for an invalid access to a value. `type` is the type of the value, and `of` is the value as the program
+ * writes it. `key` is the member or index; undefined for a slice, or if the program computes the key.
  */
 export function invalidAccess(
   access: InvalidAccess,

@@ -16,9 +16,9 @@ import type { Key } from "../../../shared/table/writes.ts";
  */
 
 /**
- * The key of a cancellation. A client numbers the requests of each connection from 1, and several clients may share a
- * token, so their requests have equal ids. The client's network is part of the key, so that a cancellation does not
- * reach the requests of clients in other networks.
+ * The key of a cancellation. Several clients may share a token, and each client may number its requests from 1. The
+ * client's network is part of the key, so that a cancellation does not reach requests with the same id from other
+ * networks.
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,
@@ -42,9 +42,8 @@ export async function cancelRequest(requestId: string | number, context: Invocat
 }
 
 /**
- * Begins to watch a request. The returned function tells whether the caller has cancelled the request. If
- * `endsWithConnection`, a closed connection cancels the request too. The function reads the table once a second at
- * most.
+ * Begins to watch a request. The returned function tells whether the caller has cancelled the request. It reads the
+ * table once a second at most. If `endsWithConnection`, a closed connection cancels the request too.
  */
 export function watchCancellation(
   requestId: string | number,

@@ -39,7 +39,7 @@ type DryRun = { calls: DryCall[]; lastValue: unknown; error?: ProgramError };
 /**
  * Runs a program without its writes. The answer of a write is unknown, and so is everything that depends on it.
  * - A read is made if its arguments are known and a run would certainly make the read.
- * - A write is listed with its arguments, and with whether the caller may make it. Nothing is changed.
+ * - A write is not made. It is listed with its arguments, and the list says whether the caller may make the write.
  * - A read after a write is made without the effect of the write. If the read is refused, its answer is unknown.
  */
 export async function dryRun(
@@ -115,6 +115,7 @@ class Rehearsal {
     if (checked.fn.route.access === "write") {
       this.#hasWritten = true;
       await this.#caller.throwIfStopped(call);
+      // A write that is not made has the score 1.
       this.#onCall?.(scoreUnit);
       rehearsed.planned.push(await this.#plan(effect, checked, isAfterWrite));
       return unknownValue;
@@ -190,13 +191,14 @@ const dependsOnWrites = (error: Refusal): boolean =>
 /** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;
 
-/** How many unknown parts of a value are named at most. */
+/** The most unknown parts of a value that are named. */
 const namedUnknowns = 20;
 
 type Path = (string | number)[];
 
 /**
- * Replaces the unknown parts of a value by null. Returns the paths of the first 20 such parts, such as `domains[2]`.
+ * Replaces the unknown parts of a value by null. Also returns the paths of the first 20 unknown parts, such as
+ * `domains[2]`.
  */
 function describeUnknowns(value: unknown): { value: unknown; unknown: string[] } {
   const unknown: string[] = [];

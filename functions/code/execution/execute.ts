@@ -42,18 +42,18 @@ function withPartialFailure({ responses, completed, endedStep, error }: ProgramR
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
+  const effect = `${writes} earlier ${isOne ? "call" : "calls"} took effect.`;
+  const location = `${isOne ? "Its result is" : "Their results are"} in \`responses\``;
   const names = keptNames(completed.slice(endedStep + 1), outcome);
-  const locations = [
-    `${isOne ? "its result is" : "their results are"} in \`responses\``,
-    ...(names.length > 0
-      ? [`${names.join(", ")} ${names.length === 1 ? "is" : "are"} kept in session ${outcome.sessionId}`]
-      : []),
-  ];
+  const kept =
+    names.length > 0
+      ? `, and ${names.join(", ")} ${names.length === 1 ? "is" : "are"} kept in session ${outcome.sessionId}`
+      : "";
   const advice =
     outcome.isKeyed && temporaryErrors.has(error.code)
-      ? "send the same program with the same request_id again, and only the rest is done"
-      : `leave ${isOne ? "it" : "them"} out of the corrected program`;
-  const partialEffect = `${writes} earlier ${isOne ? "call" : "calls"} took effect; ${locations.join(", and ")}: ${advice}.`;
+      ? "Send the same program with the same request_id again, and only the rest is done."
+      : `Leave ${isOne ? "this call" : "these calls"} out of the corrected program.`;
+  const partialEffect = `${effect} ${location}${kept}. ${advice}`;
   const advised: ProgramError = { ...error, message: `${error.message}\n${partialEffect}` };
   const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: advised } : one);
   return { responses: responses.map(entryOf), error: advised };
@@ -68,8 +68,9 @@ function withPartialFailure({ responses, completed, endedStep, error }: ProgramR
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
   const lost = new Set(unsaved?.not_kept.map(({ name }) => name));
-  const last = new Map(completed.map(({ step }) => [step.statement.target, step.writes]));
-  const names = [...last].flatMap(([name, writes]) =>
+  // A variable that is assigned several times has the entry of its last assignment.
+  const writesByName = new Map(completed.map(({ step }) => [step.statement.target, step.writes]));
+  const names = [...writesByName].flatMap(([name, writes]) =>
     name !== undefined && writes && !lost.has(clip(name)) ? [name] : [],
   );
   const shown = names.slice(0, shownNames).map((name) => `\`${clip(name)}\``);
@@ -178,9 +179,9 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld, endedStep } = evaluation;
-  // After a temporary failure, the advice is to send the same program again, and the repeat must read the same
-  // variables. After `idempotency_key_reused`, the program may be a repeat that reads changed variables. The repeat
-  // must not change these variables further.
+  // After a temporary failure, the caller may send the same program again. This repeat must read the same values of the
+  // session's variables. After `idempotency_key_reused`, the program itself may be a repeat that read changed
+  // variables. It must not change these variables further.
   const failedCode = evaluation.error?.code ?? "";
   const mayBeRepeated =
     key !== undefined && (temporaryErrors.has(failedCode) || failedCode === "idempotency_key_reused");

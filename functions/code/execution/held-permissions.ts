@@ -15,6 +15,7 @@ import type { Route } from "../../../shared/http/route.ts";
 /** The permissions that a caller held in an account when a program ran. */
 export const Held = z.object({
   account_id: z.string(),
+  /** Whether the caller held every capability. `grants` is then empty. */
   everything: z.boolean(),
   grants: z.array(EffectiveGrant.omit({ id: true })),
 });
@@ -116,8 +117,8 @@ export async function permissionsOf(
 
 /**
  * Tells whether the caller still holds every recorded permission. The stored answer then shows nothing that the caller
- * may not see. A grant on a resource that contains the recorded resource does not count: to know that one resource
- * contains the other, the resources would have to be read, and only permissions are read here.
+ * may not see. If a recorded grant is on a resource, a grant on a larger resource that contains it does not count. The
+ * resources would have to be read to know this, and only permissions are read here.
  */
 export async function stillHolds(
   held: readonly Held[],

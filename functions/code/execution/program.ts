@@ -185,10 +185,10 @@ const isStopped = (error: unknown): boolean =>
   error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
 const outOfTime = ({ name }: Call, limitMs: number): string =>
-  `The ${limitMs / 1000} seconds in which a program begins calls like ${name} are over: send this call and the later calls again.`;
+  `A program can begin a call of ${name} only in its first ${limitMs / 1000} seconds. Send this call and the later calls again.`;
 
 const cancelled = ({ name }: Call): string =>
-  `The program was cancelled before ${name}: this call and the later calls were not made.`;
+  `The program was cancelled before ${name}. This call and the later calls were not made.`;
 
 /** The diagnostic of the failure that ended a program; undefined if the program completed. */
 export function programFailure(

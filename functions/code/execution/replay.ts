@@ -25,7 +25,7 @@ const plainChars = 700;
 /** The longest compressed text that is stored, in characters. An item of the table holds 400 KB in all. */
 const packedLimitChars = 380_000;
 
-/** A long text can occur twice in an envelope, far apart. The window of 4 MiB lets the compression find both. */
+/** A long text can occur twice in an envelope, far apart. The compression finds the repetition in a window of 4 MiB. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Compresses a text for one item of the table. Returns undefined if the compressed text does not fit into one item. */
@@ -74,7 +74,7 @@ export async function executeIdempotently(
   const found = run.dryRun ? undefined : await findAnswer(context.table, keyed);
   const known = found && (await parseStored(found.replay));
   if (known && (await mayReplay(known, context, charges))) return { envelope: known.envelope, replayed: true };
-  // The program is checked and charged before anything is written.
+  // The program is checked and charged before its key is claimed.
   const prepared = await prepare({ ...run, key: named.callKey }, context, charges);
   if ("envelope" in prepared) return freshAnswer(prepared);
   const claimed = await claimKey(context.table, {
@@ -117,6 +117,7 @@ async function mayReplay({ held }: Stored, context: InvocationContext, charges: 
   return stillHolds(held, context);
 }
 
+/** The members of a route that `findAnswer` and `claimKey` need, for the answer of a program. */
 const programRoute = {
   http: { method: "POST" as const },
   shownOnce: [],

@@ -7,8 +7,9 @@ import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 /**
- * How many times longer escaping may make the values of an answer: with full room, the answer then stays below 6 MB,
- * the limit of a Lambda function. A value that escaping makes longer than this takes more room than its bytes.
+ * The factor by which escaping may lengthen the values of an answer. With this factor, an answer that uses all its room
+ * stays below 6 MB, the limit of a Lambda function. If escaping lengthens a value by a larger factor, the value takes
+ * more room than its bytes.
  */
 const roomForEscapes = 2.25;
 
@@ -73,7 +74,7 @@ function measure(value: unknown): { bytes: number; room: number } {
 /** Replaces a value that does not fit into the answer. */
 const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; message: string } => ({
   omitted_bytes: bytes,
-  message: `These ${bytes} bytes do not fit: an answer has room for ${resultLimitBytes} in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
+  message: `There is no room for this value of ${bytes} bytes. An answer has room for ${resultLimitBytes} bytes in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
 });
 
 /** The size of the value that `value` replaces, in bytes; undefined if `value` is no replacement. */
@@ -86,18 +87,18 @@ export function omittedBytesOf(value: unknown): number | undefined {
 const suggestedShare = 0.9;
 
 /**
- * A sentence that says how to ask for less: how the last value of the program can be a part of `value` that fits into
- * `room`. `bytes` is the size of the value. `room` and `bytes` are in bytes.
+ * A sentence that says how to ask for less: which part of `value` fits into `room` as the last value of the program.
+ * `bytes` is the size of `value`. `room` and `bytes` are in bytes.
  */
 export function howToAskForLess(value: unknown, bytes: number, room: number): string {
-  if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
+  if (bytes <= room) return "Let the last line be this value alone, or a part of it. last_value has room of its own.";
   const partOf = (length: number): string => `[0:${Math.max(1, Math.floor((length * room * suggestedShare) / bytes))}]`;
-  if (typeof value === "string") return `Let the last line be a part of the text, text${partOf(value.length)}.`;
+  if (typeof value === "string") return `Let the last line be a part of the text, as in text${partOf(value.length)}.`;
   const isPage = isPageValue(value);
   const items = isPage ? (value as { items: unknown[] }).items : value;
   if (!Array.isArray(items)) return "Let the last line pick the members that you need, as in x.name.";
   const name = isPage ? "page.items" : "xs";
-  return `Let the last line be a part of the ${items.length} items, ${name}${partOf(items.length)}, or what you need of each, [x.id for x in ${name}].`;
+  return `Let the last line be a part of the ${items.length} items, as in ${name}${partOf(items.length)}, or the members that you need of each item, as in [x.id for x in ${name}].`;
 }
 
 /**
@@ -113,6 +114,6 @@ export function valueOrOmission(value: unknown): unknown {
 export function resultTooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;
-  const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most. ${howToAskForLess(value, room, resultLimitBytes)}`;
+  const message = `The result takes ${room} bytes, but an answer has room for only ${resultLimitBytes}. ${howToAskForLess(value, room, resultLimitBytes)}`;
   return { code: "result_too_large", message, at };
 }

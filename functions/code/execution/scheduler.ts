@@ -45,13 +45,17 @@ function mayExceed(running: ReadonlyMap<number, number>, index: number, callsLef
   return own > 0 && earlier.length > 0 && earlier.reduce((sum, calls) => sum + calls, own) > callsLeft;
 }
 
+/** The runs of the steps that assign the variables `needs`. A variable of the session has no step to wait for. */
+const neededRuns = (needs: CheckedStatement["needs"], runs: readonly Promise<Done>[]): Promise<Done>[] =>
+  [...needs.values()].flatMap((step) => (step === undefined ? [] : (runs[step] ?? [])));
+
 /**
  * Runs the steps of a program, with the same result as running them one after another.
  * - Steps that only read, and items of comprehensions that only read, run at the same time. They wait for the values
  *   that they need, and for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
- * - A step waits for all earlier steps if it and the running earlier steps might together make more calls than are left.
- *   So an earlier step never fails because a later step has used up the calls.
+ * - A step waits for all earlier steps if it and the running earlier steps might together make more calls than are
+ *   left. So an earlier step never fails because a later step has used up the calls.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
@@ -67,9 +71,10 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
   for (const [index, { statement, needs, writes, mostCalls }] of steps.entries()) {
     const isBarrier = writes || options.concurrency === 1;
     const earlier = allBefore;
-    const needed = [...needs.values()].flatMap((step) => runs[step ?? -1] ?? []);
-    const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastBarrier, ...needed];
-    const log: StepLog = { results: (logs[index] = []), isAborted: () => firstFailed < index };
+    const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastBarrier, ...neededRuns(needs, runs)];
+    const results: CallResult[] = [];
+    logs[index] = results;
+    const log: StepLog = { results, isAborted: () => firstFailed < index };
     const runStep = async (): Promise<Done> => {
       await Promise.all(dependencies);
       if (mayExceed(running, index, limits.budget.calls)) await earlier;
@@ -157,12 +162,11 @@ async function runEach(
   const remaining = runs.entries();
   const runItems = async (): Promise<void> => {
     for (const [index, run] of remaining) {
-      const inner: StepLog = {
-        results: (logs[index] = []),
-        isAborted: () => firstFailed < index || log.isAborted(),
-      };
+      const itemResults: CallResult[] = [];
+      logs[index] = itemResults;
+      const itemLog: StepLog = { results: itemResults, isAborted: () => firstFailed < index || log.isAborted() };
       try {
-        results[index] = await runToEnd(run, inner, context);
+        results[index] = await runToEnd(run, itemLog, context);
       } catch (error) {
         if (index < firstFailed) [firstFailed, failure] = [index, error];
       }

@@ -19,8 +19,8 @@ import {
 export type Withheld = Map<Call, "secret" | "address">;
 
 /**
- * Records a call whose answer must not be stored. A call in a comprehension has several answers: one answer with a
- * secret decides for the call.
+ * Records a call whose answer must not be stored. A call in a comprehension has several answers. If one of them has a
+ * secret, the call is recorded as `secret`.
  */
 export function noteAnswer(withheld: Withheld, call: Call, route: Route, output: unknown): void {
   if (holdsSecret(route, output)) withheld.set(call, "secret");
@@ -72,9 +72,9 @@ export const readFromSession = (steps: readonly Pick<CheckedStatement, "needs">[
 
 /**
  * Saves the variables that completed steps assigned, except those that keep their former value. This renews the
- * session. If there is nothing to save, renews the session only if the program has read a variable of it. A value that
- * may contain a secret or a signed URL is never saved. A program that may only read saves nothing. Returns the
- * variables that were not saved. An error is not thrown: the variables then count as not saved.
+ * session. If there is nothing to save, renews the session only if the program has read one of its variables. A value
+ * that may contain a secret or a signed URL is never saved. A program that may only read saves nothing. Returns the
+ * variables that were not saved. If saving fails, returns all assigned variables, and does not throw the error.
  */
 export async function saveVariables(
   ref: SessionRef,

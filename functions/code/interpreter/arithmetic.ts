@@ -3,7 +3,7 @@ import { type StepBudget, requireRoom, requireSize, sizeOf, useSteps } from "./b
 import type { TypeName } from "./types.ts";
 import { isPageValue, typeError, typeOf, valueError } from "./values.ts";
 
-/** The types that an operator takes on its left and on its right. */
+/** For each operator, the pairs of types that it takes on its left and on its right. */
 export const operandPairs: Record<Arithmetic, readonly (readonly [TypeName, TypeName])[]> = {
   "+": [
     ["number", "number"],
@@ -107,7 +107,8 @@ function repeat(part: string | unknown[], times: number, budget: StepBudget, at:
   if (!Number.isInteger(times))
     throw typeError(at, `A text or list is repeated a whole number of times, not ${times} times.`);
   const count = part.length === 0 ? 0 : Math.max(0, times);
-  // The limits are checked before the value is made, so that a value that is too large takes no memory.
+  // The limits are checked before the value is made, so that a value that is too large takes no memory. The quotes or
+  // brackets of the part, 2 bytes, are not repeated.
   requireRoom((sizeOf(part).bytes - 2) * count, at);
   if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
   // If too few steps are left, this `useSteps` throws. If enough are left, `requireSize` uses them below.

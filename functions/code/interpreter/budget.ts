@@ -42,12 +42,12 @@ export function sizeOf(value: unknown): Size {
   return size;
 }
 
-const tooLarge = (at: Position, most: string): LanguageError =>
-  new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
+const tooLarge = (at: Position, message: string): LanguageError =>
+  new LanguageError(at, message, { code: "value_too_large" });
 
 /** Throws `value_too_large` if a value of `bytes` is too large. Call this function before the value is made. */
 export function requireRoom(bytes: number, at: Position): void {
-  if (bytes > valueLimitBytes) throw tooLarge(at, `hold ${valueLimitBytes} bytes`);
+  if (bytes > valueLimitBytes) throw tooLarge(at, `A value may hold ${valueLimitBytes} bytes at most.`);
 }
 
 /**
@@ -60,7 +60,7 @@ export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(budget, value.length, at);
   if (typeof value === "string") useSteps(budget, value.length >> 4, at);
   const { bytes, depth } = sizeOf(value);
-  if (depth > valueDepthLimit) throw tooLarge(at, `nest ${valueDepthLimit} deep`);
+  if (depth > valueDepthLimit) throw tooLarge(at, `A value may nest ${valueDepthLimit} deep at most.`);
   requireRoom(bytes, at);
   return value;
 }

@@ -46,21 +46,22 @@ export type Builtin = {
    */
   check: (args: readonly (StaticArgument | undefined)[]) => StaticType | InvalidArgument;
   /**
-   * Returns the result. Uses steps for the items and characters that the builtin reads. The caller uses the steps for
-   * the size of the result. Throws LanguageError.
+   * Returns the result. Uses steps for the items and characters that the builtin reads. The steps for the size of the
+   * result are used by `evaluateBuiltin`. Throws LanguageError.
    */
   evaluate: (args: readonly unknown[], run: BuiltinRun) => unknown;
 };
 
-/** A call of a builtin. For a method `receiver` returns the value before the dot, as the program writes it. */
+/** A call of a builtin. For a method, `receiver` returns the value before the dot, as the program writes it. */
 export type CallOfBuiltin = { args: readonly Argument[]; at: Position; receiver?: () => string };
 
 /** A builtin as a program calls it: `range(n, stop?, step?)`, `text.split(separator?)`. */
 export function formOf({ name, isMethod, parameters }: Builtin): string {
   const [receiver, ...others] = parameters;
-  const shown = (isMethod ? others : parameters).map(
-    ({ name, optional, rest, named }) => `${name}${named ? "=" : ""}${rest ? "…" : optional ? "?" : ""}`,
-  );
+  const shown = (isMethod ? others : parameters).map(({ name, optional, rest, named }) => {
+    const ending = optional ? "?" : "";
+    return `${name}${named ? "=" : ""}${rest ? "…" : ending}`;
+  });
   return `${isMethod && receiver ? `${receiver.name}.` : ""}${name}(${shown.join(", ")})`;
 }
 

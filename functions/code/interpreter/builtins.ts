@@ -18,7 +18,7 @@ const builtinList = `the built-in functions are ${functionTable.map(formOf).join
 /** The hints for builtins of Python that this language does not have. */
 export const missingBuiltins: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    print: "There is no print: end with the value alone on the last line, and it is answered as last_value.",
+    print: "There is no print: write the value alone on the last line, and the answer has the value as last_value.",
     map: "There is no map(): write a comprehension, `[x.id for x in xs]`.",
     filter: "There is no filter(): write a comprehension, `[x for x in xs if x.active]`.",
     set: "There is no set(): `list(dict([[x, True] for x in xs]))` holds each text once.",
@@ -43,21 +43,18 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const noModules = "There are no modules";
+const noModules = "There are no modules, so there is no";
 
 /** The hints for modules of Python, by the name before the first dot. This language has no modules. */
 export const missingModules: ReadonlyMap<string, string> = new Map([
-  [
-    "json",
-    `${noModules}, also no json: answers are values already, and an f-string, f"{x}", writes a list or dict as JSON.`,
-  ],
+  ["json", `${noModules} json. Answers are values already, and an f-string, f"{x}", writes a list or dict as JSON.`],
   ...["datetime", "date", "time"].map((name): [string, string] => [
     name,
-    `${noModules}, also no ${name}: programs have no clock and cannot wait. Write a time as a text, "2026-01-31T00:00:00Z".`,
+    `${noModules} ${name}. Programs have no clock and cannot wait. Write a time as a text, "2026-01-31T00:00:00Z".`,
   ]),
   ...["math", "re", "random", "os", "sys", "requests", "collections", "itertools"].map((name): [string, string] => [
     name,
-    `${noModules}, also no ${name}: ${builtinList}`,
+    `${noModules} ${name}: ${builtinList}`,
   ]),
 ]);
 
@@ -66,6 +63,7 @@ const builtinNames: BuiltinNames = {
   methods: new Map(
     methodTable.map(({ name, parameters }) => [
       name,
+      // The first parameter of a method is its receiver, which is no argument.
       { least: parameters.filter(({ optional }) => !optional).length - 1 },
     ]),
   ),

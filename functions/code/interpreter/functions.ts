@@ -21,7 +21,7 @@ import {
 } from "./values.ts";
 
 const xs: BuiltinParameter = { name: "xs", types: ["list", "dict"], iterated: true };
-const number: BuiltinParameter = { name: "n", types: ["number"], takes: "a whole number" };
+const wholeNumber: BuiltinParameter = { name: "n", types: ["number"], takes: "a whole number" };
 const otherValues: BuiltinParameter = { name: "others", rest: true };
 
 const numberType = () => plainType("number");
@@ -52,7 +52,11 @@ export const functionTable: readonly Builtin[] = [
   },
   {
     name: "range",
-    parameters: [number, { ...number, name: "stop", optional: true }, { ...number, name: "step", optional: true }],
+    parameters: [
+      wholeNumber,
+      { ...wholeNumber, name: "stop", optional: true },
+      { ...wholeNumber, name: "step", optional: true },
+    ],
     note: "which counts from 0 to n - 1, or from n to stop - 1",
     check: rangeType,
     evaluate: rangeOf,
@@ -112,11 +116,12 @@ export const functionTable: readonly Builtin[] = [
   },
   {
     name: "enumerate",
-    parameters: [xs, { ...number, name: "start", optional: true }],
+    parameters: [xs, { ...wholeNumber, name: "start", optional: true }],
     note: "the list of `[place, item]`",
     check: ([xs]) => listOf(xs, pairType([plainType("number"), elementOf(xs?.type)])),
     evaluate: ([xs, start = 0], run) => {
       const first = requireWhole("enumerate", start, run, 1);
+      // Each item takes 3 steps: for the item, and for the place and the item in the new list.
       return readItems(xs, run, 3).map((x, index) => [calculate("+", first, index, run.budget, run.at), x]);
     },
   },
@@ -166,8 +171,8 @@ export const functionTable: readonly Builtin[] = [
     check: numberType,
     evaluate: ([x], { positionOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
-      const isRead = typeof x !== "string" || /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
-      if (isRead && Number.isFinite(Number(x))) return Number(x) + 0;
+      const isReadable = typeof x !== "string" || /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
+      if (isReadable && Number.isFinite(Number(x))) return Number(x) + 0;
       throw notReadable("float", "a number", String(x), positionOf(0));
     },
   },
@@ -267,7 +272,7 @@ function extreme(name: string, isBefore: (a: unknown, b: unknown, run: BuiltinRu
       if (args.length === 1 && !/list|dict/.test(typeOf(x)))
         throw typeError(run.positionOf(0), `${takes}, not a ${typeOf(x)}.`);
       const [first, ...others] = readItems(args.length > 1 ? args : x, run);
-      if (first === undefined) throw valueError(run.positionOf(0), `${takes}, and this list is empty.`);
+      if (first === undefined) throw valueError(run.positionOf(0), `${takes}, but not an empty list.`);
       return others.reduce((best, other) => (isBefore(other, best, run) ? other : best), first);
     },
   };
@@ -282,12 +287,12 @@ function sort([xs, member, reverse]: readonly unknown[], run: BuiltinRun): unkno
   );
   const types = keys.map(typeOf);
   const [type = "number"] = types;
-  const odd = types.findIndex((other) => other !== type || (other !== "number" && other !== "string"));
-  if (odd >= 0 && items.length > 1) {
+  const wrong = types.findIndex((other) => other !== type || (other !== "number" && other !== "string"));
+  if (wrong >= 0 && items.length > 1) {
     const of = key === undefined ? "item" : `the ${key} of item`;
-    const found = types[odd] ?? type;
+    const found = types[wrong] ?? type;
     const hint = found === "null" && key !== undefined ? ` Leave it out, \`[x for x in xs if x.${key} != None]\`.` : "";
-    throw typeError(run.positionOf(0), `${cannotOrder(type, found)} Here ${of} ${odd} is a ${found}.${hint}`);
+    throw typeError(run.positionOf(0), `${cannotOrder(type, found)} Here ${of} ${wrong} is a ${found}.${hint}`);
   }
   useSortingSteps(keys, run.budget, run);
   const ranks = keys.map((value) => (typeof value === "string" ? Buffer.from(value) : Number(value)));

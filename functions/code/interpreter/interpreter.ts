@@ -65,6 +65,7 @@ export type Effect =
       /** Whether an unknown value decides if the call is made. */
       isUnsure: boolean;
     }
+  /** `calls` has the calls in the program's text that a round may make. */
   | { kind: "each"; runs: Evaluation<Items>[]; calls: readonly Call[] };
 /** The items of a comprehension; `unknownValue` if their number is unknown. */
 export type Items = unknown[] | typeof unknownValue;
@@ -183,8 +184,8 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 }
 
 /**
- * The value of a variable: of the innermost `for` that has a variable of this name, or else of the program. Uses a step
- * for every 16 names of `for` clauses that the search goes through.
+ * The value of a variable. A variable of the innermost `for` with this name hides all others. Uses a step for every 16
+ * names of `for` clauses that the search goes through.
  */
 function lookUp({ name, at }: Name, scope: Scope): unknown {
   let compared = 0;
@@ -222,6 +223,7 @@ function* evaluateFormat(node: Extract<Expression, { kind: "format" }>, scope: S
       isKnown &&= !(scope.mayBeUnknown && isPartlyUnknown(value));
       if (isKnown) text += formatValue(value, scope.budget, part.at);
     }
+    // `requireSize` then refuses the text.
     if (text.length > valueLimitBytes) break;
   }
   return isKnown ? requireSize(text, scope.budget, node.at) : unknownValue;
@@ -249,7 +251,7 @@ function* evaluateAccess(value: unknown, step: Access, of: () => string, scope: 
       if (typeof value === "string" || Array.isArray(value)) {
         return requireSize(sliceOf(value, bounds, budget, step.at), budget, step.at);
       }
-      const message = `A slice is of a list or a text, and ${of()} is a ${typeOf(value)}.`;
+      const message = `Only a list or a text can be sliced, and ${of()} is a ${typeOf(value)}.`;
       throw typeError(step.at, isPageValue(value) ? pageHasNoIndex(of()) : message);
     }
     default: {

@@ -56,6 +56,7 @@ const dictMethod = (
   parameters: [{ ...dict, iterated: true }],
   check: ([d]) => ({ type: "list", item: item(d), ...(d?.type.members ? { most: d.type.members.size } : {}) }),
   evaluate: ([d], { budget, at }) => {
+    // Each member takes 3 steps: for the member, and for the key and the value in the new list.
     useSteps(budget, Object.keys(d as object).length * 3, at);
     return read(d as object);
   },

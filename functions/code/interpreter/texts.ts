@@ -58,8 +58,8 @@ export function strip(text: string, cut: string | undefined, budget: StepBudget,
 /** The parts of a text between separators. Without a separator: the words between white space. */
 export function split(text: string, separator: string | undefined, budget: StepBudget, at: Position): string[] {
   useSearch(text, separator ?? "", budget, at);
-  // The split stops at this number of parts, because the caller refuses a list with more items than the program has
-  // steps left.
+  // The caller refuses a list with more items than the program has steps left, so the split stops there. White space at
+  // the start makes an empty part, which is dropped, so the split makes one more part.
   const most = Math.max(0, budget.steps) + 2;
   if (separator !== undefined) return text.split(separator, most);
   return text.split(/\p{White_Space}+/u, most).filter((word) => word !== "");
@@ -83,5 +83,6 @@ export const quote = (text: string): string => `"${text.replace(/["\\\p{Cc}]/gu,
 function escaped(char: string): string {
   if (char === '"' || char === "\\") return `\\${char}`;
   const code = char.charCodeAt(0).toString(16);
-  return `\\${letters.get(char) ?? (char < "\x80" ? `x${code.padStart(2, "0")}` : `u${code.padStart(4, "0")}`)}`;
+  const hexEscape = char < "\x80" ? `x${code.padStart(2, "0")}` : `u${code.padStart(4, "0")}`;
+  return `\\${letters.get(char) ?? hexEscape}`;
 }

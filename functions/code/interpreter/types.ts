@@ -20,8 +20,8 @@ export type StaticType = {
   /** The type of a value without a schema, such as a value that the program makes. */
   type?: TypeName;
   /**
-   * Whether the value is None. Its `type` then stays unset: with a `type`, each use of the value would be reported as a
-   * mistake, but an `and` may test for None before the use.
+   * Whether the value is None. Its `type` then stays unset. With a `type`, each use of the value would be reported as a
+   * mistake, although a condition may test for None before the use.
    */
   none?: true;
   /** For a dict that the program makes: its members, if all keys are known. */
@@ -45,6 +45,7 @@ function choicesOf(schema: Schema | boolean | undefined, definitions: Record<str
   return cached;
 }
 
+/** A schema that nests deeper than 8 references and choices counts as any value, because it may contain itself. */
 function findChoices(schema: Schema | boolean | undefined, definitions: Record<string, Schema>, depth = 0): Schema[] {
   if (typeof schema !== "object" || depth > 8) return [];
   if (schema.$ref !== undefined)

@@ -117,7 +117,7 @@ export const cannotSearch = (container: string, item: string): string =>
 /** Evaluates `item in container`: whether `item` is an item of a list, a key of a dict or a part of a text. */
 function contains(container: unknown, item: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
-    // A text search takes at most this many steps.
+    // The steps grow with the longest time that a search for a text can take.
     useSteps(budget, Math.ceil((container.length * item.length) / 4096), at);
     return container.includes(item);
   }
@@ -144,14 +144,10 @@ const isOwnId = (name: string): boolean => name.endsWith("_id") && name !== "acc
 /** A hint that suggests the member closest to `name`, and lists the existing members. */
 export function didYouMean(name: string, names: readonly string[]): string {
   const meant = closestName(name, names) ?? (isOwnId(name) && names.includes("id") ? "id" : undefined);
-  const listed =
-    names.length > 0
-      ? ` It has: ${names
-          .slice(0, 40)
-          .map((one) => clip(one))
-          .join(", ")}.`
-      : "";
-  return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no members at all.`}`;
+  const suggestion = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  if (names.length === 0) return `${suggestion} It has no members at all.`;
+  const shown = names.slice(0, 40).map((one) => clip(one));
+  return `${suggestion} It has: ${shown.join(", ")}.`;
 }
 
 /** Reads a member of a dict. `of` returns the dict as the program writes it, for messages. Throws `no_such_member`. */

@@ -60,8 +60,8 @@ const hints: Record<string, string> = {
   import: "There are no imports: call every function by its full name, as in `workspaces.list(account_id=…)`.",
   from: 'There are no imports: call every function by its full name. To read a member of this name, write `x["from"]`.',
   load: "There is no `load`: call every function by its full name, as in `workspaces.list(account_id=…)`.",
-  await: "Leave out `await`: a call has its result as its value.",
-  async: "Leave out `async`: a call has its result as its value.",
+  await: "Leave out `await`: the value of a call is its result.",
+  async: "Leave out `async`: the value of a call is its result.",
   is: "Write `==` for `is`, and `!=` for `is not`.",
   try: "Errors cannot be caught: the first call that fails ends the program. The answer says which calls completed.",
   raise: "Errors cannot be raised: leave this out.",
@@ -118,8 +118,8 @@ export function hintOf(text: string): string | undefined {
 const table = new Map(Object.entries(hints));
 
 /**
- * Hints for `*` and `**`. A key is the sign, and then `value` if a value comes before the sign, or else the innermost
- * open bracket.
+ * Hints for `*` and `**`. A key consists of the sign and its place. The place is `value` if the sign follows a value.
+ * Otherwise it is the innermost open bracket.
  */
 const stars = new Map([
   ["* [", "`*` does not spread a list: write `a + [b]`."],
@@ -161,8 +161,8 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
 const firstLine = /\S[^\r\n]{0,500}/;
 
 /**
- * The hint for a text that begins with prose. Prose begins with two words in a row. No program does. `missing` has the
- * hints for builtins of Python that the language does not have.
+ * The hint for a text that begins with prose. Prose begins with two words that have no meaning in this language, and no
+ * valid program begins so. `missing` has the hints for builtins of Python that the language does not have.
  */
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
@@ -176,7 +176,8 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
 }
 
 /**
- * Whether a word has a meaning or a hint in this language. A text that begins with such a word does not count as prose.
+ * Whether a word has a meaning or a hint in this language. If one of the first two words of a text has one, the text
+ * does not count as prose.
  */
 const hasMeaning = (word: string): boolean =>
   /^(?:and|or|not|in|for|if|else|as)$/.test(word) || table.has(word) || statements.has(word);

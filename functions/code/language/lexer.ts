@@ -6,7 +6,7 @@ import { sourceLimitBytes } from "./limits.ts";
 import { messages } from "./messages.ts";
 
 /**
- * Finds the closing quotes of a string that begins at `start`; -1 if there are none before `limit`. A string that
+ * Finds the closing quotes of a string whose text begins at `start`; -1 if there are none before `limit`. A string that
  * begins with one quote mark must also end on its line.
  */
 function endOfString(source: string, start: number, limit: number, quotes: string): number {
@@ -38,8 +38,8 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
     if (letter !== undefined) return letters.get(letter) ?? letter;
     const [short, long, offset] = more;
     const point = octal === undefined ? Number.parseInt(byte ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8);
-    const last = (short ?? long) ? 0x10ffff : 0x7f;
-    if (point <= last && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
+    const highest = (short ?? long) ? 0x10ffff : 0x7f;
+    if (point <= highest && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
     throw new LanguageError(positionOf(Number(offset)), messages.escape);
   });
 }
@@ -64,13 +64,19 @@ const kinds = [quotesPattern, namePattern, numberPattern, foreignPattern, signPa
 /** Matches white space and comments, and then one token. */
 const nextToken = new RegExp(`${gapPattern.source}(?:${kinds.map(({ source }) => source).join("|")})`, "uy");
 
-const words = /^(?:and|or|not|in|for|if|else)$/;
+const keywords = /^(?:and|or|not|in|for|if|else)$/;
 /** The lines of a Markdown fence around a program. */
 const [fence, fenceEnd] = [/^\s*```\w*[ \t]*(?=\n)/, /\n[ \t]*```\s*$/];
 /** The words that Starlark reserves ("Lexical elements") and this language does not use. */
 const reserved =
   /^(?:load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
 
+function kindOfName(name: string): string {
+  if (keywords.test(name)) return name;
+  return reserved.test(name) ? "reserved" : "name";
+}
+
+/** The program's text, the offset of the next token in the text, and the function that converts offsets. */
 type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 
 /**
@@ -110,6 +116,7 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     if (within && state.start > end) throw new LanguageError(within, messages.openBrace);
     const at = positionOf(begin);
     const unknownSign = foreign ?? strange;
+    // A value of an f-string cannot have a format, which begins with a colon, or a conversion, such as `!r`.
     if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
       throw new LanguageError(at, text === ":" ? messages.format : messages.conversion);
     }
@@ -119,8 +126,7 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     }
     if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
     else if (name !== undefined) {
-      const kind = words.test(name) ? name : reserved.test(name) ? "reserved" : "name";
-      tokens.push({ kind, text, value: name, at });
+      tokens.push({ kind: kindOfName(name), text, value: name, at });
     } else if (number !== undefined) tokens.push({ kind: "number", text, value: readNumber(text, at), at });
     else {
       if (/[([{]/.test(text)) depth += 1;

@@ -28,8 +28,8 @@ export const valueLimitBytes = 4_194_304;
 export const valueDepthLimit = 64;
 
 /**
- * The room in an answer, in bytes as JSON: for the last value, and the same room again for the results of all calls.
- * Beyond it: a last value fails with `result_too_large`; the result of a call is replaced by its size.
+ * The room in an answer for the last value, in bytes as JSON. The results of all calls together have the same room
+ * again. Beyond it: a last value fails with `result_too_large`, and the result of a call is replaced by its size.
  */
 export const resultLimitBytes = 1_048_576;
 

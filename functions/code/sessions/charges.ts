@@ -28,8 +28,7 @@ export class RequestCharges {
   }
 
   /**
-   * Charges `cost`. Throws 429 if the limit has no room. If nothing but earlier charges of this request uses the limit,
-   * every cost fits.
+   * Charges `cost`. Throws 429 if the limit has no room. If no other request uses the limit, every cost fits.
    */
   async charge(cost: number): Promise<void> {
     if (cost <= 0) return;
@@ -51,6 +50,7 @@ export class RequestCharges {
     const { isOwn, settle } = await this.#context.reserve(options);
     const settleScore = async (used: number): Promise<void> => {
       const usedCost = Math.max(0, used - 1);
+      // A score that was charged to the account's own limit has not used the caller's limit.
       if (!isOwn) this.#paid += usedCost;
       await settle(usedCost);
     };

@@ -43,11 +43,11 @@ const CodeSession = z
       .meta({ description: "The variables that earlier programs assigned." }),
     created_at: moment("When the session began. Null if it has not begun."),
     last_used_at: moment("When a program last used the session."),
-    expires_at: moment("When the session ends, unless a program uses it earlier."),
+    expires_at: moment("When the session ends if no program uses it before."),
   })
   .meta({
     id: "CodeSession",
-    description: "The variables of one principal that programs with one `session_id` share.",
+    description: "The variables that one principal's programs with the same `session_id` share.",
   });
 
 const runUnbound = async (): Promise<never> => {

@@ -106,8 +106,8 @@ const spareMs = dayMs;
 const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
 
 /**
- * A value with more bytes counts as too large without being measured. After more bytes of new values have been
- * measured, every further value counts as too large.
+ * The limit for measuring values, in bytes. A larger value counts as too large without being measured. If all values
+ * measured so far are larger together, every further value counts as too large.
  */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
@@ -207,9 +207,10 @@ export async function renewSession(ref: SessionRef, session: Session): Promise<S
   if (savedAt + spareMs <= at) return saveAgain(ref, session);
   const [list] = await table.getMany([listKey(principalId)]);
   const wasListed = await recordUse(ref, lastUses(list), usedAt);
-  // Another program dropped or ended this session. A program that drops the session may still have to delete the item,
-  // and a new save prevents this.
-  return wasListed ? { ...session, ...timesOf(at) } : saveAgain(ref, session);
+  if (wasListed) return { ...session, ...timesOf(at) };
+  // Another program dropped or ended this session. A program that drops the session may not have deleted the item yet.
+  // A new save prevents the deletion.
+  return saveAgain(ref, session);
 }
 
 /** Saves a loaded session again, with the variables that are stored. Charges nothing. */

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Assign domains to the IP",
   synonyms: ["use", "send", "from", "address", "connect"],
   description:
-    "The domains' mail leaves from the dedicated IP while it is `active`, and otherwise from the shared addresses. For a hosted domain, our nameservers publish an SPF record with the addresses of the dedicated IP. For an external domain, publish the new SPF value of `domains.dns_setup.get` at your DNS host. Until then mail from the dedicated IP can fail SPF. During the warm-up of a managed dedicated IP, mail above `warm_up.daily_limit` is refused until the next day (UTC): send it again then. All domains are assigned, or none. Domains that are already assigned to the dedicated IP are skipped. You need `ip.assign` on each domain, and on the account or a domain that already sends from the dedicated IP.",
+    "The domains' mail leaves from the dedicated IP while it is `active`, and otherwise from the shared addresses. For a hosted domain, our nameservers publish an SPF record with the addresses of the dedicated IP. For an external domain, publish the new SPF value of `domains.dns_setup.get` at your DNS host. Until then mail from the dedicated IP can fail SPF. During the warm-up of a managed dedicated IP, mail above `warm_up.daily_limit` is refused until the next day (UTC): send it again then. All domains are assigned, or none. Domains that are already assigned to the dedicated IP are skipped. You need `ip.assign` on each domain. You also need it on the account, or on a domain that already sends from the dedicated IP.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",

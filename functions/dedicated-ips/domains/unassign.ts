@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Unassign domains from the IP",
   synonyms: ["remove", "stop", "send", "from", "address", "disconnect"],
   description:
-    "The domains' mail leaves from the shared addresses again. For a hosted domain, our nameservers publish the new SPF record. For an external domain, publish the new SPF value of `domains.dns_setup.get`. All domains are unassigned, or none. Domains that are not assigned to the dedicated IP are skipped. You need `ip.assign` on each domain, and on the account or a domain that sends from the dedicated IP.",
+    "The domains' mail leaves from the shared addresses again. For a hosted domain, our nameservers publish the new SPF record. For an external domain, publish the new SPF value of `domains.dns_setup.get`. All domains are unassigned, or none. Domains that are not assigned to the dedicated IP are skipped. You need `ip.assign` on each domain. You also need it on the account, or on a domain that sends from the dedicated IP.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",

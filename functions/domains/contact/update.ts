@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Change the contact of a domain",
   synonyms: ["owner", "registrant", "whois", "address", "holder", "edit", "move house", "correct"],
   description:
-    "Changes the contact at the registrar, for a name that was purchased here. Members that you leave out stay as they are; null removes `organization`, `address_2`, `state` or `zip`. The change takes a while: `domains.contact.get` shows its result in `change`. The registry may write to the new e-mail address, and suspend the name if nobody confirms. While a change runs, another change fails with `domain_not_ready`.",
+    "Changes the contact at the registrar, for a name that was purchased here. Members that you leave out stay as they are. Null removes `organization`, `address_2`, `state` or `zip`. The change takes a while: `domains.contact.get` shows its result in `change`. The registry may write to the new e-mail address, and suspend the name if nobody confirms. While a change runs, another change fails with `domain_not_ready`.",
   capability: "domain.purchase",
   subject: domainInPath,
   access: "write",

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Rotate a domain's DKIM key",
   synonyms: ["renew", "replace", "new", "signature", "sign", "selector", "private key", "leaked", "stolen"],
   description:
-    "Makes a new DKIM key. A domain has the selectors `hm1` and `hm2`, and the new key gets the selector that is not in use. For a hosted domain, our nameservers publish the record of the key. For an external domain, publish the record yourself, as `domains.dns_setup.get` shows it. The old key signs until the new record is seen in the DNS. Then the new key signs. The old record must stay for seven more days. Our nameservers then remove it. At your own DNS host, remove it yourself after `removes_at`. Until then another rotation fails with `rotation_running`. `dkim_keys` shows the keys, and the events are `domain.dkim_rotation_started`, `domain.dkim_rotated` and `domain.dkim_key_removed`.",
+    "Makes a new DKIM key. A domain has the selectors `hm1` and `hm2`, and the new key gets the selector that is not in use. For a hosted domain, our nameservers publish the record of the key. For an external domain, publish the record yourself, as `domains.dns_setup.get` shows it. The old key signs until the new record is seen in the DNS. Then the new key signs. The old record must stay until `removes_at`, seven days later. Our nameservers then remove it. At your own DNS host, remove it yourself. Until the rotation is over, another one fails with `rotation_running`. `dkim_keys` shows the keys, and the events are `domain.dkim_rotation_started`, `domain.dkim_rotated` and `domain.dkim_key_removed`.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",

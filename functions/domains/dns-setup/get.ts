@@ -25,7 +25,7 @@ export const route = defineRoute({
     "switch",
   ],
   description:
-    "Lists the records of the domain's mail. Each record has the value to publish, and the value that the public DNS has now. Mail depends on the records with `required`. The other records add more, such as the automatic setup of mail programs. You can call this before the domain is proved, and publish the records before mail moves here. At the DNS host of an external domain, publish the records yourself. For a hosted domain, set only the two nameservers. Our nameservers publish the other records.",
+    "Lists the records of the domain's mail. Each record has the value to publish, and the value that the public DNS has now. Mail depends on the records with `required`. The other records add features, such as the automatic setup of mail programs. You can call this before the domain is proved, and publish the records before mail moves here. At the DNS host of an external domain, publish the records yourself. For a hosted domain, set only the two nameservers. Our nameservers publish the other records.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",

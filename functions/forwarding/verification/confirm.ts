@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Confirm recipient verification",
   synonyms: ["enter", "code", "confirmation", "agree", "accept", "email"],
   description:
-    "Confirms the recipient's agreement by a code. The recipient gets the code by mail, and tells it to you. The code is valid for 15 minutes. Give the rule for which the mail was requested: by `forwarding.add`, `forwarding.update` or `forwarding.verification.send`. The code fails with any other rule, but it confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
+    "Confirms the recipient's agreement by a code. The recipient gets the code by mail, and tells it to you. The code is valid for 15 minutes. In the path, give the rule whose `forwarding.add`, `forwarding.update` or `forwarding.verification.send` caused the mail. With any other rule the code fails. The right rule confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
@@ -30,7 +30,8 @@ export const route = defineRoute({
     .strictObject({
       code: Code,
       target_email: TargetEmail.optional().meta({
-        description: "The target whose recipient got the code. It can be left out if only one target waits.",
+        description:
+          "The target whose recipient got the code. It can be left out if only one target waits for an agreement.",
       }),
     })
     .meta({ id: "ForwardingConfirm", description: "The code from the mail to the recipient." }),

@@ -28,7 +28,7 @@ export const route = defineRoute({
     "any",
   ],
   description:
-    "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias and send from it. A catch-all is no user name. Its mailbox can send from every address of the domain that no mailbox has. A mailbox has 30 aliases at most, and a domain has one catch-all at most. You need `mailbox.update` on the domain, its workspace or the account. A grant on the mailbox alone is not enough.",
+    "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias and send from it. A catch-all is not a user name. Its mailbox can send from every address of the domain that no mailbox has. A mailbox has 30 aliases at most, and a domain has one catch-all at most. You need `mailbox.update` on the domain, its workspace or the account. A grant on the mailbox alone is not enough.",
   capability: "mailbox.update",
   subject: readdressedInPath,
   access: "write",
@@ -37,10 +37,10 @@ export const route = defineRoute({
   body: z
     .strictObject({
       alias: AliasText,
-      is_catch_all: z
-        .boolean()
-        .optional()
-        .meta({ description: "Whether the alias is the domain's catch-all. It is true for the alias `*` only." }),
+      is_catch_all: z.boolean().optional().meta({
+        description:
+          "Whether the alias is the domain's catch-all: true for the alias `*`, false for every other alias.",
+      }),
     })
     .meta({ id: "MailboxAliasCreate", description: "A new alias." }),
   output: Alias,

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete an alias",
   synonyms: ["remove", "extra", "additional", "email address", "catch-all"],
   description:
-    "Deletes an alias. The address is free at once. You need `mailbox.update` on the domain, its workspace or the account: on the mailbox alone it is not enough.",
+    "Deletes an alias. The address is free at once. You need `mailbox.update` on the domain, its workspace or the account. A grant on the mailbox alone is not enough.",
   capability: "mailbox.update",
   subject: readdressedInPath,
   access: "write",

@@ -12,7 +12,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/app-passwords" },
   summary: "List the app passwords of a mailbox",
   synonyms: ["show", "application", "devices", "phone", "programs", "logins", "last used"],
-  description: "Lists the mailbox's app passwords, oldest first. The passwords themselves are never shown.",
+  description: "Lists the mailbox's app passwords, oldest first. The passwords themselves are not shown.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "read",

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List deleted mailboxes",
   synonyms: ["trash", "bin", "removed", "recover", "undo", "lost", "restore", "gone", "inbox", "email address"],
   description:
-    "Lists the mailboxes that were deleted in the last 7 days and that you can restore. The mailbox that was deleted first comes first, unless you turn the order around. An account can have more than 20,000 deleted mailboxes. Then a list with a `domain` gets 422, and so does every list if you see only a part of the account.",
+    "Lists the mailboxes that were deleted in the last 7 days and that you can restore. The mailbox that was deleted first comes first, unless you turn the order around. If the account has more than 20,000 deleted mailboxes, a list with a `domain` gets 422. If you see only a part of such an account, every list gets 422.",
   capability: "mailbox.delete",
   scope: "visible",
   access: "read",

@@ -12,11 +12,12 @@ export const route = defineRoute({
   summary: "Read the state of a mailbox export",
   synonyms: ["download", "finished", "ready", "progress", "spreadsheet", "Excel"],
   description:
-    "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file. An export is kept for 7 days. The caller who requested the export can read it while this caller still has all permissions with which the mailboxes were exported. Callers who may export the whole account can also read it. All others get 404.",
+    "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file. An export is kept for 7 days. The caller who requested the export can read it, as long as this caller has all permissions with which the mailboxes were exported. Callers who may export the whole account can also read it. All others get 404.",
   capability: "mailbox.export",
   scope: "visible",
   access: "read",
   lambda: { uses: ["files"] },
+  // The answer has an address that works without a credential, for a short time.
   codeMode: { storesAnswer: false },
   params: z.strictObject({
     account_id: Id.meta({ description: "The account's id." }),

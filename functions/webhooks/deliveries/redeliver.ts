@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Send a delivery again",
   synonyms: ["resend", "retry", "repeat", "failed", "notification"],
   description:
-    "Sends the same body with the same `webhook-id` now, in every status of the delivery and also while the webhook is disabled, and returns the delivery. If this attempt fails, the status stays as it was. You must hold, in the whole account and without an end date, the capability to see the resources of the delivery's event.",
+    "Sends the same body with the same `webhook-id` now, and returns the delivery. This works in every status of the delivery, and also while the webhook is disabled. If this attempt fails, the status stays as it was. You must hold, in the whole account and without an end date, the capability to see the resources of the delivery's event.",
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },

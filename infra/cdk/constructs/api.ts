@@ -14,7 +14,10 @@ import { corsRules } from "../../config/cors.ts";
 import { type LambdaSpec, originAuthorizer, requestsTo, web } from "../../entry-points.ts";
 import { functionId } from "./functions.ts";
 
-/** The host name of the gateway. With an edge, `domainName` belongs to CloudFront, and the gateway has another name. */
+/**
+ * The host name of the gateway. With an edge (CloudFront in front of the gateway), `domainName` belongs to CloudFront,
+ * and the gateway has another name.
+ */
 const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
   edge?.originDomainName ?? domainName;
 
@@ -102,8 +105,8 @@ const addStage = (scope: Construct, id: string, { api, accessLogs, config, throt
   });
 
 /**
- * Adds the HTTP API for requests to customers' domains, which come through a TLS proxy. Visitors of websites and
- * callers of the customer API do not share a limit, because this is a separate API.
+ * Adds the HTTP API for requests to customers' domains, which come through a TLS proxy. This API is separate from the
+ * customer API. So visitors of customers' domains and callers of the customer API do not share a limit.
  */
 export function addWebGateway(
   scope: Construct,
@@ -152,8 +155,8 @@ const scheme = "origin";
 const originSecretHeader = "x-origin-secret";
 
 /**
- * Makes the gateway ask the authorizer whether a request came through CloudFront. The gateway keeps the answer for each
- * value of the header for five minutes.
+ * Makes the gateway ask the authorizer whether a request came through CloudFront. For each value of the header, the
+ * gateway caches the authorizer's answer for five minutes.
  */
 const originScheme = ({ uri, credentials }: Invocation): Record<string, unknown> => ({
   type: "apiKey",
@@ -284,7 +287,7 @@ export function addInvocations(
   );
 }
 
-/** A text that depends only on the names of the functions, and on whether each of them is invoked by an alias. */
+/** A text that depends only on the functions' names, and on whether the gateway invokes each function by an alias. */
 const digestOf = (group: readonly [name: string, target: Invocable][]): string =>
   hash("sha256", JSON.stringify(group.map(([name, target]) => [name, target instanceof Alias]))).slice(0, 12);
 

@@ -17,7 +17,7 @@ import { addFunctions, type Common } from "./functions.ts";
 const functionsPerStack = 80;
 
 /**
- * The name of the alarm that makes CodeDeploy take a new version back. The nested stacks refer to the alarm by this
+ * The name of the alarm that makes CodeDeploy roll a new version back. The nested stacks refer to the alarm by this
  * name, because a reference to the alarm itself would be circular: the alarm needs the gateway, and the gateway needs
  * the functions of the nested stacks.
  */
@@ -25,7 +25,7 @@ const rollbackAlarm = (scope: Construct): string => `${Stack.of(scope).stackName
 
 /**
  * Adds the functions that answer requests, in nested stacks because of CloudFormation's limits. A new version of a
- * function gets 10 % of the calls for five minutes, and then all calls. CodeDeploy takes the version back if the
+ * function gets 10 % of the calls for five minutes, and then all calls. CodeDeploy rolls the version back if the
  * rollback alarm goes off. Returns the alias of each function. The gateway calls the aliases.
  */
 export function addCanaryFunctions(
@@ -114,7 +114,7 @@ function addAlias(
 const faultStatuses = ["500", "502", "504"];
 
 /**
- * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five faults within a minute. A
+ * Adds the alarm that makes CodeDeploy roll a new version back. The alarm goes off at five faults within a minute. A
  * 503 is no fault, because functions also answer 503 on purpose, for example to all writes while the setting `readOnly`
  * is on.
  */
@@ -132,7 +132,7 @@ export function addRollbackAlarm(scope: Construct, apiId: string, accessLogs: Lo
   });
   new Alarm(scope, "Rollback", {
     alarmName: rollbackAlarm(scope),
-    alarmDescription: "CodeDeploy takes new versions of functions back while this alarm is on",
+    alarmDescription: "CodeDeploy rolls new versions of functions back while this alarm is on",
     metric: faults.metric({ statistic: "Sum", period: Duration.minutes(1) }),
     threshold: 5,
     evaluationPeriods: 1,

@@ -22,7 +22,7 @@ export const viewerAddressHeader = "x-viewer-address";
 /** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
-/** The statuses of errors for which CloudFront lets us set how long it caches the answer. */
+/** The error statuses whose caching time can be set in CloudFront. */
 const cacheableErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
@@ -61,8 +61,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     minimumProtocolVersion: cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
     httpVersion: cloudfront.HttpVersion.HTTP2_AND_3,
     webAclId,
-    // Even if CloudFront caches nothing else, by default it keeps an error for ten seconds, and gives it to other
-    // callers too. With the time 0, each caller gets an answer of the gateway.
+    // By default CloudFront caches an error for ten seconds, even if it caches nothing else. Other callers would then
+    // get the cached error. With the time 0, each caller gets an answer of the gateway.
     errorResponses: cacheableErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     defaultBehavior: {
       origin: new HttpOrigin(edge.originDomainName, {

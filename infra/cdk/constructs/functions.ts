@@ -43,9 +43,7 @@ const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   write: [...readActions, ...writeActions],
 };
 
-/**
- * The name of a function in a template, in `sam local` and in an ARN: `dns_records.list` → `DnsRecordsListFunction`.
- */
+/** The logical id of a function, which `sam local` uses too: `dns_records.list` → `DnsRecordsListFunction`. */
 export const functionId = (name: string): string => `${pascalCase(name)}Function`;
 
 const pascalCase = (name: string): string =>
@@ -209,8 +207,8 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
- * Allows the table actions of a function. With `readKeys`, one statement allows the reads of all keys, because a single
- * statement has to allow all keys of a batch.
+ * Allows the table actions of a function. With `readKeys`, one statement allows reading both `keys` and `readKeys`. One
+ * batch can read keys of both lists, and a single statement has to allow all keys of a batch.
  */
 const tablePolicy = ({ access, keys, readKeys }: FunctionSpec, tableArn: string): PolicyDocument =>
   new PolicyDocument({

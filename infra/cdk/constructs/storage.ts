@@ -32,7 +32,7 @@ export function addFilesBucket(scope: Construct): Bucket {
   Validations.of(bucket).acknowledge({
     id: "AwsSolutions-S1",
     reason:
-      "Only one worker writes. A reader needs a signed URL, valid for an hour. Each request to the API for such a URL is logged.",
+      "Only one worker writes. A reader needs a signed URL, valid for an hour. The API logs each request for a signed URL.",
   });
   return setLogicalId(bucket, filesBucketId);
 }
@@ -41,8 +41,9 @@ export function addFilesBucket(scope: Construct): Bucket {
  * Adds the key that seals secrets. The key outlives the stack, because no sealed secret could ever be opened without
  * the key. The key is a multi-Region key: a replica in another region can open the secrets there.
  *
- * KMS refuses to make an existing key a multi-Region key. So this key has another logical id and another alias than the
- * key of earlier versions, `SecretsKey`. A stage of an earlier version gets this new key, and keeps the former key.
+ * KMS refuses to make an existing key a multi-Region key. So the logical id and the alias of this key differ from those
+ * of `SecretsKey`, the key of earlier versions. When a stage of an earlier version is deployed again, the stage gets
+ * this key, and keeps the former key.
  */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SealingKey", {
@@ -54,9 +55,9 @@ export const addSecretsKey = (scope: Construct, stage: string): Key =>
   });
 
 /**
- * Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. `restoredTable`
- * is the name of a table that a restore has made. CloudFormation imports this table into the stack, and keeps the
- * former table outside the stack. docs/operations.md describes the restore.
+ * Adds the product's only table. The table outlives the stack: neither deleting nor renaming the stack deletes the
+ * data. `restoredTable` is the name of a table that a restore has made. CloudFormation imports this table into the
+ * stack, and keeps the former table outside the stack. docs/operations.md describes the restore.
  */
 export const addTable = (scope: Construct, restoredTable?: string): Table =>
   new Table(scope, restoredTable === undefined ? "Table" : `Table.${restoredTable}`, {
@@ -74,15 +75,15 @@ export const addTable = (scope: Construct, restoredTable?: string): Table =>
 
 /**
  * Adds a daily backup of the table to a locked vault, and a copy of each backup to the vaults in `copyTo`. The locked
- * vault outlives the stack. The lock refuses to delete a backup that is younger than `keepDays` days.
+ * vault outlives the stack. While the lock exists, nobody can delete a backup that is younger than `keepDays` days.
  */
 export function addBackup(scope: Construct, table: Table, stage: string, backup: Backup): void {
   const { keepDays, lock, lockDays, copyTo } = backup;
-  const kept = Duration.days(keepDays);
+  const retention = Duration.days(keepDays);
   const vault = new BackupVault(scope, "BackupVault", {
     backupVaultName: `hosted-mail-${stage}`,
     lockConfiguration: {
-      minRetention: kept,
+      minRetention: retention,
       // Without `changeableFor`, everybody with the IAM right can remove the lock. AWS calls this governance mode.
       ...(lock === "compliance" ? { changeableFor: Duration.days(lockDays) } : {}),
     },
@@ -90,14 +91,14 @@ export function addBackup(scope: Construct, table: Table, stage: string, backup:
   });
   const copyActions = copyTo.map((arn, index) => ({
     destinationBackupVault: BackupVault.fromBackupVaultArn(scope, `BackupCopy${index}`, arn),
-    deleteAfter: kept,
+    deleteAfter: retention,
   }));
   const plan = new BackupPlan(scope, "BackupPlan", { backupPlanName: `hosted-mail-${stage}`, backupVault: vault });
   plan.addRule(
     new BackupPlanRule({
       ruleName: "daily",
       scheduleExpression: Schedule.cron({ hour: "3", minute: "0" }),
-      deleteAfter: kept,
+      deleteAfter: retention,
       copyActions,
     }),
   );

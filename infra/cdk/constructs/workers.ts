@@ -40,7 +40,7 @@ const destination = (queue: Queue): { bind: () => { destination: string } } => (
   bind: () => ({ destination: queue.queueArn }),
 });
 
-/** The number of times that Lambda repeats a call of the publisher that failed. */
+/** The number of times that Lambda repeats a failed call of the publisher. */
 const streamRetries = 6;
 
 /** Adds the function that publishes the changes in the table's stream to the bus. */
@@ -207,8 +207,8 @@ function addRuleWorker(
 type RuleParts = Pick<WorkerContext, "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
 
 /**
- * Adds the rule of EventBridge that calls a worker. Returns the metric of the calls that EventBridge could not make,
- * with or without a dead letter.
+ * Adds the rule of EventBridge that calls a worker. Returns the metric of the calls that EventBridge could not make.
+ * The metric counts each of these calls, whether or not the call becomes a dead letter.
  */
 function addRule(
   scope: Construct,
@@ -254,9 +254,9 @@ export function addWorkers(scope: Construct, workers: readonly WorkerSpec[], con
   });
   const { workerConcurrency } = context.resources.config;
   for (const { added: worker, failures } of added) {
-    const most = workerConcurrency[failures.worker];
+    const concurrency = workerConcurrency[failures.worker];
     const resource = worker.node.defaultChild as lambda.CfnFunction;
-    if (most !== undefined) resource.reservedConcurrentExecutions = most;
+    if (concurrency !== undefined) resource.reservedConcurrentExecutions = concurrency;
   }
   return {
     functions: new Map(added.map((one) => [one.failures.worker, one.added])),

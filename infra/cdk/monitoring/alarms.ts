@@ -205,7 +205,8 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
 
 /**
  * The alarm on mail servers whose key is not valid. Strangers can also send a wrong key, but a few strangers must not
- * wake a person. So the alarm watches the share of the requests with a wrong key.
+ * wake a person. So the alarm goes off only if at least 20 requests, and at least 10 % of all requests, get a 401 in
+ * each of two periods.
  */
 const refusedKey = ({ mailRequests, mailRefusals }: LogMetrics): Single => ({
   id: "MailKeyRefused",
@@ -217,7 +218,10 @@ const refusedKey = ({ mailRequests, mailRefusals }: LogMetrics): Single => ({
   periods: 2,
 });
 
-/** The alarm on missing calls of the worker that checks the ledgers every hour. A call that crashes does not count. */
+/**
+ * The alarm on the worker that checks the ledgers every hour. The alarm goes off if no call of the worker succeeds for
+ * three hours.
+ */
 function uncheckedLedgers(checker: IFunction): Single {
   const means = "The ledgers were not checked for three hours";
   const metric = without(checker.metricInvocations(), checker.metricErrors()).with({ period: Duration.hours(3) });

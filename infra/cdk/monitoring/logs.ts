@@ -13,8 +13,8 @@ import type { Construct } from "constructs";
 import { period } from "./metrics.ts";
 
 /**
- * Adds a log group. Its lines expire after `retentionDays` days. CloudWatch Logs offers only certain numbers of days.
- * All functions share one group. The name of a log stream contains the name of its function.
+ * Adds a log group whose lines expire after `retentionDays` days. CloudWatch Logs offers only certain numbers of days.
+ * All functions share one log group. There, the name of a log stream contains the name of the stream's function.
  */
 export function addLogGroup(scope: Construct, id: string, retentionDays: number): LogGroup {
   const group = new LogGroup(scope, id, { removalPolicy: RemovalPolicy.RETAIN });
@@ -64,7 +64,8 @@ export function addLogMetrics(
   { functions, access }: { functions: LogGroup; access: LogGroup },
   stage: string,
 ): LogMetrics {
-  // A delivery that waits counts in the line of every run. So `WebhooksDue` is the maximum of the lines, not their sum.
+  // Each run of the worker logs the number of all waiting deliveries. So `WebhooksDue` is the maximum of these numbers,
+  // not their sum.
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1", logGroup = functions): Metric =>
     new MetricFilter(scope, `${metricName}Filter`, {
       logGroup,

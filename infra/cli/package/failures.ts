@@ -52,7 +52,7 @@ export const plainText = (text: string): string => text.replaceAll(controls, " "
 
 const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();
 
-/** Returns one line with a message and an advice, as two sentences. The advice can be empty. */
+/** Returns one line with a message and advice, as two sentences. The advice can be empty. */
 const withAdvice = (message: string, advice: string): string =>
   oneLine(advice === "" ? message : `${message.replace(/\.?$/, ".")} ${advice}`);
 

@@ -74,7 +74,7 @@ function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown
   ];
 }
 
-/** The placeholder of an option in the help. */
+/** The placeholder of an option in the help. For an option with choices: the last word of the option's name. */
 function placeholderOf({ kind, choices, name }: ArgumentSpec): string {
   if (kind === "json") return "json";
   if (kind === "number") return "number";
@@ -94,9 +94,9 @@ function addOption(command: Command, spec: ArgumentSpec): void {
   if (spec.isRequired) option.makeOptionMandatory();
   command.addOption(option);
   if (spec.kind !== "boolean") return;
-  const no = new Option(`--no-${flag.slice(2)}`).hideHelp();
-  no.attributeName = () => spec.name;
-  command.addOption(no);
+  const negated = new Option(`--no-${flag.slice(2)}`).hideHelp();
+  negated.attributeName = () => spec.name;
+  command.addOption(negated);
 }
 
 /** Yields the first `limit` items. */
@@ -113,7 +113,7 @@ async function* first(items: AsyncIterable<unknown>, limit: number): AsyncGenera
 function limitOf(text: string | undefined): number {
   if (text === undefined) return Number.POSITIVE_INFINITY;
   const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1) throw new Failure("--limit is a whole number from 1.");
+  if (!Number.isInteger(limit) || limit < 1) throw new Failure("--limit must be a whole number of at least 1.");
   return limit;
 }
 
@@ -147,6 +147,7 @@ export function addFunction(parent: Command, spec: CommandSpec): Command {
     const limit = limitOf(options["limit"] as string | undefined);
     const client = clientFor(options);
     const args = await argumentsOf(spec, words, options, client);
+    // The API allows 100 items per page. If fewer items are wanted, one smaller page is enough.
     const pages = spec.list?.isPaged && limit < 100 ? { page_size: limit } : {};
     const answer = methodOf(client, spec.name)({ ...args, ...pages });
     const form = formOf(options);

@@ -88,7 +88,9 @@ export async function whoami(options: GlobalOptions): Promise<void> {
 export async function useAccount(id: string, options: GlobalOptions): Promise<void> {
   const client = clientFor(options);
   if (!storedLogin(options))
-    throw new Failure("An account is chosen for the stored login. With another token or address, give --account.");
+    throw new Failure(
+      "Only the stored login can have a chosen account. With another token or address, give --account.",
+    );
   const { name } = await client.accounts.get({ account_id: id });
   writeProfile(options, { ...readProfile(options), account_id: id });
   printNote(`Commands of profile ${profileName(options)} now use the account ${name}.`);

@@ -9,8 +9,8 @@ import { progressBar } from "./output.ts";
 import { readText } from "./read-text.ts";
 
 /**
- * One row of the file. `line` is the number of the row's last line, from 1. `failure` is the reason why the mailbox
- * could not be created.
+ * One row of the file. `line` is the number of the row's last line, counted from 1. `failure` is the reason why the
+ * mailbox could not be created.
  */
 type PersonRow = {
   line: number;
@@ -40,7 +40,7 @@ type Parsed = { info: { lines: number }; record: Record<string, string> };
 const columnNames = (names: string[]): string[] =>
   names.map((name) => name.trim().toLowerCase().replaceAll(/[ -]+/g, "_"));
 
-/** Returns the names of the columns, and the rows. A file without a header has no columns. */
+/** Returns the names of the columns, and the rows. An empty file has no columns. */
 function parseFile(file: string): { columns: string[]; records: Parsed[] } {
   let columns: string[] = [];
   const readHeader = (names: string[]): string[] => (columns = columnNames(names));
@@ -60,7 +60,9 @@ const longest = { localPart: 64, name: 100 };
 /** Matches the local parts that the API takes, but does not check their length. */
 const localPartPattern = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
 
-/** Explains why the API does not take a local part. The local part is in lower case. Undefined if the API takes it. */
+/**
+ * Explains why the API refuses a local part. Expects lower case. Returns undefined if the API accepts the local part.
+ */
 function localPartFault(local: string): string | undefined {
   if (local.length > longest.localPart) return `The part before the @ has more than ${longest.localPart} characters.`;
   if (localPartPattern.test(local)) return undefined;
@@ -85,7 +87,7 @@ function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>)
   }
   const quota = cells["quota_allowed"] || "0";
   if (!/^\d+$/.test(quota) || !Number.isSafeInteger(Number(quota)))
-    return { code: "invalid_quota", message: "quota_allowed is a number of bytes, such as 10737418240." };
+    return { code: "invalid_quota", message: "quota_allowed must be a number of bytes, such as 10737418240." };
   return undefined;
 }
 
@@ -166,7 +168,7 @@ async function createSome(client: HostedMail, account_id: string, rows: readonly
 
 /**
  * Creates the mailboxes of one domain. Throws if a request fails with a 401, a 429, a 5xx or without an answer. If the
- * API refuses a request with another status, every row of this request has failed, and the next rows are sent.
+ * API refuses a request with another status, all rows of this request count as failed, and the next rows are sent.
  */
 async function createAll(
   client: HostedMail,
@@ -176,17 +178,17 @@ async function createAll(
 ) {
   let left = [...rows];
   while (left.length > 0) {
-    const some = left.slice(0, largestBulk);
+    const batch = left.slice(0, largestBulk);
     try {
-      const again = await createSome(client, account_id, some);
-      left = [...again, ...left.slice(some.length)];
-      onDone(some.length - again.length);
+      const again = await createSome(client, account_id, batch);
+      left = [...again, ...left.slice(batch.length)];
+      onDone(batch.length - again.length);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status === 401 || error.status === 429 || error.status >= 500)
         throw error;
-      for (const row of some) row.failure = { code: error.code, message: error.message };
-      left = left.slice(some.length);
-      onDone(some.length);
+      for (const row of batch) row.failure = { code: error.code, message: error.message };
+      left = left.slice(batch.length);
+      onDone(batch.length);
     }
   }
 }
@@ -203,9 +205,9 @@ function writeReport(file: string, failed: readonly PersonRow[]): void {
 
 /**
  * Creates the mailboxes of a CSV file, at most 100 per request. Skips mailboxes that exist, so an interrupted import
- * can be run again. At the end, writes the failed rows to the file `report`. With `isDry`, creates no mailbox, but also
- * writes the rows that are not valid to `report`. Throws a `Failure` if the import is interrupted, and then writes no
- * report.
+ * can be run again. At the end, writes the failed rows to the file `report`. With `isDry`, creates no mailbox. The
+ * report then has the rows that are not valid, and the rows of domains that the account does not have. Throws a
+ * `Failure` if the import is interrupted, and then writes no report.
  */
 export async function importMailboxes(
   client: HostedMail,
@@ -213,23 +215,23 @@ export async function importMailboxes(
 ): Promise<ImportReport> {
   const rows = readRows(file);
   const bar = progressBar(rows.length);
-  const sound = rows.filter(({ failure }) => !failure);
+  const validRows = rows.filter(({ failure }) => !failure);
   let existed = 0;
-  let done = rows.length - sound.length;
+  let done = rows.length - validRows.length;
   const onDone = (count: number): void => bar.move((done += count));
   try {
-    for (const domain of new Set(sound.map((row) => row.domain))) {
-      const wanted = sound.filter((row) => row.domain === domain);
+    for (const domain of new Set(validRows.map((row) => row.domain))) {
+      const domainRows = validRows.filter((row) => row.domain === domain);
       const failure = await domainFault(client, account_id, domain);
       if (failure) {
-        for (const row of wanted) row.failure = failure;
-        onDone(wanted.length);
+        for (const row of domainRows) row.failure = failure;
+        onDone(domainRows.length);
         continue;
       }
       const present = await presentNames(client, account_id, domain);
-      const missing = wanted.filter(({ email }) => !present.has(localPartOf(email)));
-      existed += wanted.length - missing.length;
-      onDone(wanted.length - missing.length);
+      const missing = domainRows.filter(({ email }) => !present.has(localPartOf(email)));
+      existed += domainRows.length - missing.length;
+      onDone(domainRows.length - missing.length);
       if (!isDry) await createAll(client, account_id, missing, onDone);
     }
   } catch (error) {

@@ -37,7 +37,7 @@ const padded = (text: string, width: number): string => text + " ".repeat(Math.m
  * nor a column to less than 8 characters.
  */
 function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
-  // A long list has more rows than one call of `Math.max` can have arguments. So the widths are reduced one by one.
+  // A long list has more rows than one call of `Math.max` can have arguments. So each row is compared separately.
   const widths = columns.map((_, index) =>
     rows.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? "")), 0),
   );
@@ -133,7 +133,7 @@ export async function printList(items: AsyncIterable<unknown>, spec: CommandSpec
   const found: unknown[] = [];
   for await (const item of items) found.push(item);
   if (form === "json") return print(JSON.stringify(found, undefined, 2));
-  if (found.length === 0) return printNote("There are none.");
+  if (found.length === 0) return printNote("The list is empty.");
   print(tableOf(found as Members[], columnsOf[spec.name] ?? spec.list?.columns ?? []));
 }
 

@@ -111,14 +111,15 @@ const recordText =
  * zone file. Skipped records, such as those that the domain has already, are no failure.
  */
 function requireRecords({ created_count, skipped }: DnsImportResponse): void {
-  const odd = created_count === 0 ? skipped.find(({ text }) => !recordText.test(` ${text}`)) : undefined;
-  if (odd) throw new Failure(`No record was imported. Line ${odd.line}: ${odd.reason}.`, exitCodes.failed);
+  const typelessEntry = created_count === 0 ? skipped.find(({ text }) => !recordText.test(` ${text}`)) : undefined;
+  if (typelessEntry)
+    throw new Failure(`No record was imported. Line ${typelessEntry.line}: ${typelessEntry.reason}.`, exitCodes.failed);
 }
 
-/** The most characters of a zone file that the API takes. */
+/** The greatest length of a zone file that the API accepts, in UTF-16 code units. */
 const longestZone = 1_000_000;
 
-/** The text of a zone file. Throws a `Failure` if the API does not take the text because of its length. */
+/** The text of a zone file. Throws a `Failure` if the text is empty, or too long for the API. */
 function readZone(file: string): string {
   const text = readText(file);
   const shown = file === "-" ? "The standard input" : file;
@@ -166,14 +167,15 @@ function addZoneImport(program: Command): void {
 function printImport(found: DnsImportResponse): void {
   const records = found.dry_run ? found.planned : found.created;
   // Only a few types of records have these members.
-  const some = (["weight", "port", "flags", "tag"] as const).filter((name) =>
+  const extraColumns = (["weight", "port", "flags", "tag"] as const).filter((name) =>
     records.some((one) => one[name] !== null),
   );
-  const columns = ["name", "type", "ttl", "priority", ...some, "value"];
+  const columns = ["name", "type", "ttl", "priority", ...extraColumns, "value"];
   if (records.length > 0) print(tableOf(records as unknown as Record<string, unknown>[], columns));
   if (found.skipped.length > 0)
     print(`\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`);
-  const verb = found.dry_run ? "would be" : found.created_count === 1 ? "was" : "were";
+  const past = found.created_count === 1 ? "was" : "were";
+  const verb = found.dry_run ? "would be" : past;
   printNote(`${counted(found.created_count, "record")} ${verb} created, ${found.skipped_count} skipped.`);
 }
 
@@ -188,8 +190,9 @@ function addTail(program: Command): void {
     const options = command.optsWithGlobals<GlobalOptions & { lines: string; interval: string }>();
     const [lines, seconds] = [Number(options.lines), Number(options.interval)];
     if (!(Number.isInteger(lines) && lines >= 0 && lines <= 100))
-      throw new Failure("--lines is a whole number from 0 to 100.");
-    if (!(seconds > 0 && seconds <= 86_400)) throw new Failure("--interval is a number of seconds, at most 86400.");
+      throw new Failure("--lines must be a whole number from 0 to 100.");
+    if (!(seconds > 0 && seconds <= 86_400))
+      throw new Failure("--interval must be a number of seconds above 0 and at most 86400.");
     const client = clientFor(options);
     const account_id = await accountFor(options, client);
     await tailAudit(client, { account_id, lines, intervalMs: seconds * 1000, form: formOf(options) });
@@ -204,8 +207,8 @@ function addCompletion(program: Command): void {
     '\nExamples:\n  eval "$(hosted-mail completion bash)"\n  hosted-mail completion fish | source',
   );
   command.action((shell: Shell) => print(completionScript(shell)));
-  const asked = program.command("__complete", { hidden: true }).argument("[words...]").allowUnknownOption();
-  asked.action((words: string[]) => print(completionsOf(program, words).join("\n")));
+  const completing = program.command("__complete", { hidden: true }).argument("[words...]").allowUnknownOption();
+  completing.action((words: string[]) => print(completionsOf(program, words).join("\n")));
 }
 
 /** Adds `help`, which shows the help of the command under some words, such as `help domains list`. */
@@ -224,11 +227,13 @@ function addHelp(program: Command): void {
 }
 
 /**
- * A hint for a person who gives `--page` or `--page-size`. The API has these parameters, but list commands do not have
- * such options. Empty for any other error.
+ * A hint for a person who gives `--page` or `--page-size`. The API has these two parameters, but the list commands do
+ * not have these two options. Empty for any other error.
  */
 const pageHint = (line: string): string =>
-  /unknown option '--page(?:-size)?'/.test(line) ? " A list command reads all pages: --limit is the most items." : "";
+  /unknown option '--page(?:-size)?'/.test(line)
+    ? " A list command reads all pages. --limit sets the greatest number of items."
+    : "";
 
 /** The description of an option, with the choices of the option if there are at most 15. */
 const descriptionOf = ({ description, argChoices = [] }: Option): string =>

@@ -83,8 +83,8 @@ function tokenOf(options: GlobalOptions, baseUrl: string): string {
   const token = process.env["HOSTED_MAIL_TOKEN"] || storedLogin(options)?.token;
   if (token !== undefined) return token;
   const name = profileName(options);
-  const at = name === "default" ? "" : ` --profile ${name}`;
-  throw new Failure(`You are not logged in to ${baseUrl}. Run: hosted-mail login${at}`, exitCodes.notLoggedIn);
+  const flag = name === "default" ? "" : ` --profile ${name}`;
+  throw new Failure(`You are not logged in to ${baseUrl}. Run: hosted-mail login${flag}`, exitCodes.notLoggedIn);
 }
 
 /** The client for these options. Throws a `Failure` if there is no address or no token. */

@@ -45,7 +45,7 @@ export async function tailAudit(
     print(form === "people" ? lineOf(entry) : JSON.stringify(entry));
   };
   const { items } = await client.audit.list({ account_id, order: "desc", page_size: Math.max(1, lines) });
-  // If the log is empty, every entry is new.
+  // If the log is empty, every later entry is new.
   let newest = items[0]?.occurred_at ?? new Date(0).toISOString();
   // With `lines` 0, the request still reads one entry. This entry is not printed, and counts as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
@@ -74,6 +74,7 @@ export async function tailAudit(
       waitMs = Math.max(backOffMs, askedMs);
       printNote(`hosted-mail: ${explain(error).line} The command tries again in ${Math.ceil(waitMs / 1000)} seconds.`);
     }
+    // Later requests no longer read entries that are so old.
     for (const [id, at] of seen) if (at < Date.parse(newest) - 2 * reachBackMs) seen.delete(id);
   }
 }

@@ -91,9 +91,9 @@ export class TimeoutError extends ConnectionError {}
 export class CodeError extends HostedMailError {
   /** The stable code of the error. */
   readonly code: ErrorCode | (string & {});
-  /** The line of the program, from 1. */
+  /** The number of the line in the program, from 1. */
   readonly line: number;
-  /** The character in the line, from 1. */
+  /** The number of the character in the line, from 1. */
   readonly column: number;
   /** The error body that the REST API returns for the failed call. */
   readonly detail: unknown;
@@ -112,6 +112,6 @@ export class CodeError extends HostedMailError {
 
 /**
  * A delivery of a webhook is not valid: a header is missing, no signature matches, or the time of the delivery differs
- * too much from the present. Answer such a delivery with 400.
+ * too much from the present. Answer the delivery with 400.
  */
 export class WebhookVerificationError extends HostedMailError {}

@@ -6,11 +6,11 @@ export type RetryRules = {
   /** The longest wait before a repeat, in milliseconds. An answer with a longer `Retry-After` is returned at once. */
   longestWaitMs: number;
   /**
-   * Whether the request may be sent twice, because it takes effect only once: a GET, a request with an idempotency key,
-   * or a program with a `request_id`.
+   * Whether the request may be sent twice, because a repeat has no further effect: a GET, a request with an idempotency
+   * key, or a program with a `request_id`.
    */
   isSafeToRepeat: boolean;
-  /** Ends a wait when it is aborted. */
+  /** If this signal is aborted during a wait, the wait ends. */
   signal: AbortSignal | undefined;
 };
 

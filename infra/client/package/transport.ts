@@ -192,7 +192,7 @@ const accepts = (accept: string, mediaType: string): boolean => {
 
 /**
  * Throws a `HostedMailError` if a successful answer is not JSON, unless the request's `Accept` names the answer's media
- * type. Such an answer comes from another server than the API, for example from a proxy or a web site.
+ * type. The answer then comes from another server than the API, for example from a proxy or a web site.
  */
 function checkContent(
   { isJson, response }: Content & { response: Response },
@@ -260,7 +260,7 @@ export class Transport {
     const { method, path, body } = request;
     signal?.throwIfAborted();
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
-    if (!(limitMs > 0)) throw new TypeError(`timeoutMs is a number of milliseconds above 0, not ${limitMs}.`);
+    if (!(limitMs > 0)) throw new TypeError(`timeoutMs must be a number of milliseconds above 0, not ${limitMs}.`);
     const url = this.#base + path;
     const stopping = new AbortController();
     const stop = (): void => stopping.abort(signal?.reason);
@@ -296,7 +296,7 @@ export class Transport {
     if (!value) return;
     // Without this check, the error of `Headers` would contain the token.
     if (!/^[!-~]+$/.test(value))
-      throw new TypeError("The token has a space, a line break or another character that no token has.");
+      throw new TypeError("The token has a space, a line break or another character that a token cannot contain.");
     headers.set("authorization", `Bearer ${value}`);
   }
 }

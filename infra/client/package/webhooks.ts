@@ -24,7 +24,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The HMAC key of a secret, with or without `whsec_`. Throws a `TypeError` if the rest is empty or is not base64. */
+/** The HMAC key of a secret. Throws a `TypeError` if the secret without `whsec_` is empty or is not base64. */
 async function keyOf(secret: string) {
   const bytes = bytesOf(secret.trim().replace(/^whsec_/, ""));
   if (!bytes || bytes.length === 0)
@@ -77,7 +77,7 @@ export async function verifyWebhook(
   // This comparison also fails for NaN, which stands for a time that is not a number.
   if (!(offSeconds <= toleranceSeconds)) {
     throw new WebhookVerificationError(
-      `The delivery's time is not a number, or more than ${toleranceSeconds} seconds off.`,
+      `The delivery's time is not a number, or differs from the present by more than ${toleranceSeconds} seconds.`,
     );
   }
   const secrets = typeof secret === "string" ? [secret] : secret;

@@ -16,10 +16,13 @@ const factsOf = ({ type, required, limits, choices, default: preset }: Field): s
 
 /** Writes members as a nested list. Writes the members of a named schema only once. */
 function list(fields: readonly Field[], written: Set<string>, indent = ""): string[] {
-  return fields.flatMap((field) => [
-    `${indent}- \`${field.name}\` (${factsOf(field)})${field.description === "" ? "" : `: ${field.description.replaceAll(/\s*\n\s*/g, " ")}`}`,
-    ...field.members.flatMap((group) => nested(group, written, `${indent}  `)),
-  ]);
+  return fields.flatMap((field) => {
+    const text = field.description.replaceAll(/\s*\n\s*/g, " ");
+    return [
+      `${indent}- \`${field.name}\` (${factsOf(field)})${text === "" ? "" : `: ${text}`}`,
+      ...field.members.flatMap((group) => nested(group, written, `${indent}  `)),
+    ];
+  });
 }
 
 function nested({ name, fields }: FieldMembers, written: Set<string>, indent: string): string[] {
@@ -37,9 +40,9 @@ function argumentLines(operation: ReferenceOperation): string[] {
     const fields = found.map(({ name, schema, required = false, description }) =>
       fieldOf(name, schema, required, description),
     );
-    return fields.length === 0
-      ? []
-      : [`### In ${place === "header" ? "headers" : `the ${place}`}`, list(fields, written).join("\n")];
+    if (fields.length === 0) return [];
+    const title = place === "header" ? "### In headers" : `### In the ${place}`;
+    return [title, list(fields, written).join("\n")];
   });
   const body = operation.body
     ? [
@@ -97,9 +100,10 @@ export function operationMarkdown(operation: ReferenceOperation): string {
 }
 
 /** A family as Markdown. Each operation links to its own Markdown page. */
-export const familyMarkdown = (family: Family): string =>
-  `# ${family.title}\n\n${family.description}\n\n${family.operations
-    .map(({ id, summary, method, path }) => `- [${summary}](/docs/reference/${id}.md): \`${method} ${path}\``)
-    .join("\n")}\n${guidesOf(family)
-    .map((file) => `\nRead about it: [${file}](/${file}).\n`)
-    .join("")}`;
+export function familyMarkdown(family: Family): string {
+  const operations = family.operations.map(
+    ({ id, summary, method, path }) => `- [${summary}](/docs/reference/${id}.md): \`${method} ${path}\``,
+  );
+  const guides = guidesOf(family).map((file) => `\nRead about it: [${file}](/${file}).\n`);
+  return `# ${family.title}\n\n${family.description}\n\n${operations.join("\n")}\n${guides.join("")}`;
+}

@@ -198,8 +198,11 @@ function inputFor({ in: place, name, schema, required }: TriedParameter, value: 
   const label = `<label for="${id}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeText(schema))}</span></label>`;
   const values = schema.enum ?? (schema.type === "boolean" ? [true, false] : undefined);
   const attributes = `id="${id}" name="${escapeHtml(name)}" data-place="${place}"${required ? " required" : ""}`;
-  const input = values
-    ? `<select ${attributes}><option value=""></option>${values.map((one) => `<option${String(one) === value ? " selected" : ""}>${escapeHtml(String(one))}</option>`).join("")}</select>`
+  const options = values?.map(
+    (one) => `<option${String(one) === value ? " selected" : ""}>${escapeHtml(String(one))}</option>`,
+  );
+  const input = options
+    ? `<select ${attributes}><option value=""></option>${options.join("")}</select>`
     : `<input ${attributes} value="${escapeHtml(value)}" autocomplete="off" autocapitalize="off" spellcheck="false" />`;
   return `<p>${label}${input}</p>`;
 }

@@ -97,21 +97,24 @@ export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">
   // After the position come a line of the program, and a line with a caret.
   for (const one of lines.slice(positionLine + 3)) {
     const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
-    const counted = /^\d+ more mistakes?(, the first \d+ of them)?:$/.exec(one);
-    if (counted?.[1] !== undefined) heading = one;
-    else if (counted) continue;
+    const headingMatch = /^\d+ more mistakes?(, the first \d+ of them)?:$/.exec(one);
+    if (headingMatch?.[1] !== undefined) heading = one;
+    else if (headingMatch) continue;
     else if (text === undefined) rest.push(one);
     else mistakes.push({ line: Number(at), column: Number(character), text });
   }
   return { mistakes, heading, rest: rest.join("\n") };
 }
 
+/** The most characters of a line that the page shows. */
+const shownChars = 100;
+
 /** A line of a program, with a caret below a column. Cuts a long line to the part around the column. */
 function pointAt(text: string, { line, column }: Position): string {
   const characters = Array.from(text.split(/\r\n|\r|\n/)[line - 1] ?? "");
-  const from = Math.max(0, column - 51);
+  const from = Math.max(0, column - 1 - shownChars / 2);
   const padding = characters.slice(from, column - 1).map((one) => (one === "\t" ? "\t" : " "));
-  return `${characters.slice(from, from + 100).join("")}\n${padding.join("")}^`;
+  return `${characters.slice(from, from + shownChars).join("")}\n${padding.join("")}^`;
 }
 
 /** The elements that show a mistake. The text wraps. The line of the program and the caret below it do not wrap. */
@@ -216,7 +219,7 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
 export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; isReplayed: boolean }): string {
   const { status, complexity_score: score, responses, dry_run } = envelope;
   const end = `score ${score} · ${Math.round(ms)} ms${isReplayed ? " · replayed answer" : ""}`;
-  if (dry_run) return `Dry run, nothing was changed · ${counted(dry_run.calls.length, "call")} would run · ${end}`;
+  if (dry_run) return `Dry run, nothing was changed · ${counted(dry_run.calls.length, "call")} in the program · ${end}`;
   const completed = responses.filter((call) => call.status === "completed").length;
   return `${status === "completed" ? "Completed" : "Failed"} · ${counted(completed, "call")} · ${end}`;
 }

@@ -65,7 +65,7 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
   const [mistake] = envelope.error?.message.split("\n") ?? [];
   showStatus(statusOf(envelope, timing), envelope.status, mistake);
   byId("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
-  // If the user has changed the program since it was sent, the positions in the error do not fit it.
+  // If the user has changed the program since it was sent, the positions in the error do not fit the new text.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
@@ -83,7 +83,7 @@ function offerAgain(body: ProgramRequest): void {
   byId("outcome").replaceChildren(again);
 }
 
-/** Shows what is wrong with the token, below its field. Empty for a token that can be sent. */
+/** Shows the fault of the token below its field. `text` is empty for a token that can be sent. */
 function showTokenFault(text: string): void {
   byId("token-fault").textContent = text;
   byId("token").setAttribute("aria-invalid", String(text !== ""));
@@ -139,6 +139,7 @@ async function post(body: ProgramRequest): Promise<{ response: Response; answer:
       headers: { "content-type": "application/json", authorization: `Bearer ${token()}` },
       body: JSON.stringify(body),
       credentials: "omit",
+      // The API answers or gives up within 30 seconds.
       signal: AbortSignal.timeout(35_000),
     });
     const answer: unknown = await response.json();

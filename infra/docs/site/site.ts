@@ -1,7 +1,7 @@
 import { element } from "../playground/dom.ts";
 import { openStorage } from "./storage.ts";
 
-/** Copies a text. Shows success or failure on the button for two seconds, and tells it to screen readers. */
+/** Copies a text. For two seconds the button shows whether this succeeded. Screen readers read the same word. */
 async function copy(text: string, button: HTMLButtonElement, heard: HTMLElement): Promise<void> {
   const show = (shown: string, told = shown): void => {
     button.textContent = shown;
@@ -141,6 +141,9 @@ function openTarget(): void {
     outer.open = true;
 }
 
+/** The distance from the top of the window within which a heading counts as the one that is read, in pixels. */
+const readingPx = 120;
+
 /** Marks the section at the top of the window in the table of contents. */
 function followSections(): void {
   const links = new Map(
@@ -149,7 +152,7 @@ function followSections(): void {
   if (links.size === 0) return;
   const headings = [...document.querySelectorAll<HTMLElement>("article h2[id]")];
   const mark = (): void => {
-    const read = headings.findLast((heading) => heading.getBoundingClientRect().top < 120);
+    const read = headings.findLast((heading) => heading.getBoundingClientRect().top < readingPx);
     for (const [id, link] of links) link.toggleAttribute("data-read", id === read?.id);
   };
   document.addEventListener("scroll", mark, { passive: true });

@@ -57,7 +57,7 @@ export async function startLocalDns({ table, port, onError }: DnsOptions): Promi
       environment: {
         DNS_ROOTS: `127.0.0.1:${registryPort}`,
         DNS_KNOWN: Object.entries(known)
-          .map(([suffix, at]) => `${suffix}=127.0.0.1:${at}`)
+          .map(([suffix, zonePort]) => `${suffix}=127.0.0.1:${zonePort}`)
           .join(","),
       },
       stop,

@@ -65,7 +65,7 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
     }
     case "HTTPS":
     case "SVCB":
-      // The types of `dns-packet` lack `UNKNOWN_<number>`. Its data are bytes, like the data of NULL.
+      // The TypeScript types of `dns-packet` lack `UNKNOWN_<number>`. The record's data are bytes, as for NULL.
       return { name, ttl, type: unknownTypes[data.type] as "NULL", data: serviceWire(data) };
     default: {
       const { flags, tag, value } = data;

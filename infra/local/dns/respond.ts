@@ -127,10 +127,10 @@ export type RespondOptions = {
 /**
  * Answers one message. Never rejects.
  * - No answer: a message that is itself a response, or has fewer than 3 bytes.
- * - FORMERR: a malformed message, or not exactly one question.
+ * - FORMERR: a malformed message, not exactly one question, or several OPT records.
  * - NOTIMP: an opcode other than QUERY.
  * - BADVERS: an EDNS version above 0.
- * - REFUSED: a class other than IN, a transfer, or a name that is not a valid host or record name.
+ * - REFUSED: a class other than IN, a type in `refusedTypes`, or a name that is not a valid host or record name.
  * - SERVFAIL: an error of `answer`.
  */
 export async function respondTo(

@@ -32,6 +32,7 @@ const setupPrefix = "_setup.";
 export type ReverseDns = {
   /** The address in its canonical spelling. */
   ip: string;
+  /** The name of the address. Null if the address has no name. */
   rdns: string | null;
   /**
    * Whether the name resolves to the address. `forward` has no effect for a name in a delegated domain, because the
@@ -73,10 +74,10 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 }
 
 /**
- * Sets or removes the name of an address. Does the work of two parties. The provider of the address sets the PTR
- * record. The owner of the host sets the host's addresses and the text at `_setup`. The new name resolves to the
- * address only with `forward`. A former name stops resolving to the address. If it has no
- * other address, its text is removed too.
+ * Sets or removes the name of an address. Acts both for the provider of the address, who sets the PTR record, and for
+ * the owner of the host, who sets the host's addresses and the text at `_setup`. The new name resolves to the address
+ * only with `forward`. A former name stops resolving to the address. If the former name then has no addresses, its text
+ * is removed too.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {

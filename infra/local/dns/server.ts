@@ -9,7 +9,7 @@ export type DnsServerOptions = RespondOptions & {
   /** The port of both UDP and TCP. 0 chooses a free port. */
   port: number;
   /**
-   * Finds another port. Called if `port` is in use. `freePort` is such a function. Without a function, a port in use is
+   * Finds another port, as `freePort` does. Called if `port` is in use. Without `onBusyPort`, a port that is in use is
    * an error.
    */
   onBusyPort?: () => Promise<number>;
@@ -92,7 +92,7 @@ function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTim
       () => void socket.destroy(),
     );
   });
-  // The event `end` can arrive while messages are still being answered, because a paused socket does not delay it.
+  // The event `end` can arrive while messages are still being answered, because pausing a socket does not delay `end`.
   socket.on("end", () => void answering.then(() => socket.end()));
 }
 

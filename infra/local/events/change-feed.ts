@@ -15,15 +15,15 @@ import type { Deliver } from "./event-source.ts";
  *
  * The time in a row's id is the time when its transaction was planned. The row becomes readable only after the commit,
  * up to 30 seconds later. So each poll also reads rows from before the last poll:
- * - Every poll reads the rows since one second before the last poll. It finds the rows of quick transactions.
- * - Every ten seconds, a poll is a sweep. A sweep reads the rows since 30 seconds before the last sweep but one. It
- *   also finds the rows of slow transactions.
+ * - Every poll reads the rows since one second before the last poll. So a poll finds the rows of quick transactions.
+ * - Every ten seconds, a poll is a sweep. A sweep reads the rows since 30 seconds before the last sweep but one. So a
+ *   sweep also finds the rows of slow transactions.
  *
- * If the clock ran evenly, a sweep could begin 30 seconds before the last sweep. But a developer can move the product's
- * clock ahead. A row that was planned before the move has a time from before the move. The first two sweeps after the
- * move still read the rows from that time, because the last sweep but one was before the move. The second of these
- * sweeps runs at least ten seconds after the move. So the feed finds each such row that becomes readable within ten
- * seconds after the move.
+ * If the clock ran evenly, the rows since 30 seconds before the last sweep would be enough. But a developer can move
+ * the product's clock ahead. A row that was planned before the move has a time from before the move. The first two
+ * sweeps after the move still read the rows from that time, because the last sweep but one was before the move. The
+ * second of these sweeps runs at least ten seconds after the move. So the feed finds each such row that becomes
+ * readable within ten seconds after the move.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -34,7 +34,7 @@ const batchSize = 100;
  * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
  * `overlapMs`, and the changes with the ids in `ids`. `swept_at_ms` is a time of the product's clock. Earlier versions
  * stored the machine's time. The machine's time is never later than the product's clock, because the clock can only be
- * moved ahead. So with such a file, at worst some changes are read again.
+ * moved ahead. So with a file of an earlier version, at worst some changes are read again.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;
@@ -61,10 +61,10 @@ export type ChangeFeed = {
 /** Opens a feed that continues from the progress in `file`. Without a file, the feed begins with the first change. */
 export async function openChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { table, file, deliver, now = () => clock().getTime() } = options;
-  const kept = await readState(file);
-  const delivered = new Map(kept.ids.map((id) => [id, timeOf(id)]));
+  const stored = await readState(file);
+  const delivered = new Map(stored.ids.map((id) => [id, timeOf(id)]));
   // The stored progress can be later than the clock, if the file of the clock was lost.
-  let sweptAtMs = Math.min(kept.swept_at_ms, now());
+  let sweptAtMs = Math.min(stored.swept_at_ms, now());
   let lastSweepAtMs: number | undefined;
   let polledAtMs = 0;
   let [isSaved, isStopping] = [true, false];

@@ -124,7 +124,7 @@ export type EventTarget = Omit<Poller, "run"> & {
 export function startEventTarget(options: EventTargetOptions): EventTarget {
   const { queue, onError, atOnce = 32, perAccount = 8 } = options;
   const held = new Map<string, QueuedEvent>();
-  /** The ids that `add` has stored since the last check began. No check starts them, as they may already be handled. */
+  /** The ids that `add` has stored since the last check began. A check must not start these events a second time. */
   const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({

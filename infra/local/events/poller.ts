@@ -13,8 +13,8 @@ export type PollerOptions = {
   /** The pause between two runs without `wake`, in milliseconds. */
   idleMs: number;
   /**
-   * The shortest pause after a run, as a multiple of the run's duration. By default 4. The pause is at least 0.1 and at
-   * most 1 second.
+   * The shortest pause after a run, as a multiple of the run's duration. By default 4. A result below 0.1 second counts
+   * as 0.1 second, and a result above 1 second counts as 1 second.
    */
   restRatio?: number;
   onError: (error: unknown) => void;

@@ -18,8 +18,8 @@ type PublishingOptions = {
 };
 
 /**
- * The pause between two polls, in milliseconds. Changes by workers do not wake the poller. With this pause, such
- * changes are published within two seconds.
+ * The pause between two polls, in milliseconds. Changes by workers do not wake the poller. With this pause, the changes
+ * by workers are published within two seconds.
  */
 const idleMs = 1_000;
 

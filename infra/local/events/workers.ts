@@ -40,11 +40,11 @@ const longestWaitMs = 10_000;
  * because webhooks from the time when the product was stopped are lost.
  */
 function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
-  let early = true;
+  let isFirstRun = true;
   return startPoller({
     work: async () => {
-      await askCheckouts({ early });
-      early = false;
+      await askCheckouts({ early: isFirstRun });
+      isFirstRun = false;
     },
     idleMs: checkoutsEveryMs,
     onError: (error) => onError("checkouts", error),

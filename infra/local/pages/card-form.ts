@@ -48,7 +48,8 @@ export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works
     return { field: "expiry", message: "Write the month and the year, such as 12/34." };
   }
   if (known.outcome === "expired" || isPast(date, now)) return cardExpired;
-  if (!/^\d{3,4}$/.test(cvc.trim())) return { field: "cvc", message: "The security code has three or four digits." };
+  if (!/^\d{3,4}$/.test(cvc.trim()))
+    return { field: "cvc", message: "The security code must have three or four digits." };
   return known.outcome === "declined" ? cardDeclined : known.outcome;
 }
 
@@ -79,7 +80,7 @@ export function cardForm(action: string, button: string, values: CardValues, fau
 
 type TestCard = { number: string; text: string };
 
-/** The HTML table of test cards, with four digits of a number together. `result` is the heading of the cards' texts. */
+/** The HTML table of test cards. Card numbers are in groups of four digits. `result` is the heading of the texts. */
 export const cardTable = (result: string, cards: readonly TestCard[]): string =>
   `<table><thead><tr><th scope="col">Test card</th><th scope="col">${result}</th></tr></thead><tbody>${cards
     .map(({ number, text }) => `<tr><td>${number.replaceAll(/(\d{4})(?=\d)/g, "$1 ")}</td><td>${text}</td></tr>`)

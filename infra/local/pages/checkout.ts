@@ -116,7 +116,7 @@ function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
     return `<h2>Pay by card</h2>${form}`;
   }
   if (checkout.outcome !== "paid") return `<h2>${checkoutState(checkout, now)}</h2><p>Nothing was taken.</p>`;
-  return `<h2>Payment successful</h2><p>${seller.name} has got ${priceOf(checkout)}.</p>
+  return `<h2>Payment successful</h2><p>${seller.name} has received ${priceOf(checkout)}.</p>
     ${link(`Continue to ${seller.name}`, addressOf(checkout.success_url, checkout))}`;
 }
 
@@ -124,7 +124,7 @@ function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
 function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}): Answer {
   const { status, deliveries = [], notice, isLeaving = false } = shown;
   const isPaid = checkout.outcome === "paid";
-  const isOpen = deliveries.length > 0 ? " open" : "";
+  const openAttribute = deliveries.length > 0 ? " open" : "";
   return payerPage({
     ...(status === undefined ? {} : { status }),
     title: `Pay ${seller.name}`,
@@ -142,7 +142,7 @@ function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}):
         <h2 id="testing">For testing</h2>
         ${webhooksSection(deliveries)}
         ${cardTable("Result", checkoutCards)}<p>Use any date in the future and any three digits.</p>
-        <details${isOpen}>
+        <details${openAttribute}>
           <summary>Results of the payment provider, and the checkout's data</summary>
           <p>Each button sends the product the webhook that Stripe would send.</p>
           ${testButtons(checkout, now)}

@@ -103,7 +103,7 @@ function deadLetters(letters: readonly DeadLetter[]): string {
   const rows = letters
     .slice(0, 20)
     .map(({ at, pk, sk, reason }) => `<li>${escapeHtml(`${at} ${pk} ${sk}: ${reason}`)}</li>`);
-  return `<section class="dead"><h2>Not published: ${letters.length}</h2><ul>${rows.join("")}</ul></section>`;
+  return `<section class="dead"><h2>Not delivered: ${letters.length}</h2><ul>${rows.join("")}</ul></section>`;
 }
 
 const table = (events: readonly PublishedEvent[]): string =>

@@ -21,15 +21,15 @@ import { htmlAnswer } from "./html.ts";
 const content = `
 <h2>Domains</h2>
 <p>This form acts for the registries of all top-level domains. Set the nameservers of a name that is
-  registered elsewhere. A name that is bought through the product is delegated already.</p>
+  registered elsewhere. A name that was bought through the product is delegated already.</p>
 <form method="post" action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <label>Nameservers <input name="nameservers" placeholder="the account's nameservers" /></label>
   <button>Delegate</button>
 </form>
 <h2>Other registrars</h2>
-<p>This form plays all other registrars. Register a name at another registrar, with an auth code for its transfer to
-  the product. With the auth code of a name that was bought through the product, this form transfers the name to
+<p>This form acts for all other registrars. Register a name at another registrar, with an auth code for its transfer
+  to the product. With the auth code of a name that was bought through the product, this form transfers the name to
   another registrar.</p>
 <form method="post" action="/_local/registry">
   <input type="hidden" name="elsewhere" value="true" />
@@ -62,7 +62,7 @@ const content = `
 type RefusedForm = { values: URLSearchParams; faults: ReadonlyMap<unknown, string> };
 
 /**
- * The forms of the page. The refused form has its values again, and tells the mistakes at the fields.
+ * The forms of the page. The refused form has its values again, and shows each mistake beside its field.
  *
  * The refused form is the form that has all fields that were sent. The form for domains and the form for other
  * registrars have fields in common, but only the form for other registrars sends `elsewhere`. So `elsewhere` tells the
@@ -128,7 +128,7 @@ const Delegation = z.strictObject({
   name: NewDomainName,
   /** By default the nameservers of the account that connected the name. An empty list removes the delegation. */
   nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
-  /** The records of the name at another DNS host. With records, the name is by default delegated to this host. */
+  /** The records of the name at another DNS host. With records, the name is by default delegated to that host. */
   records: z.array(z.strictObject(newRecord)).max(1_000).optional(),
 });
 type Delegation = z.output<typeof Delegation>;

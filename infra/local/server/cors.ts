@@ -57,7 +57,7 @@ const hostOf = (authority: string): string => authority.replace(/:\d*$/, "").toL
 
 /**
  * Whether a request is for a host name of this machine. Another site can point its own name to 127.0.0.1. Without this
- * check, pages of that site could then read this server's answers (DNS rebinding). The check finds such a request,
+ * check, pages of that site could then read this server's answers (DNS rebinding). The check refuses these requests,
  * because the browser still sends the name of the other site.
  */
 export const isAllowedHost = (authority: string | undefined, configured: readonly string[]): boolean =>

@@ -25,6 +25,10 @@ function compile<T>(trigger: string, target: T): Compiled<T> {
   return { routeKey: trigger, method, segments, shape: `${method} /${shape.join("/")}`, target };
 }
 
+/**
+ * Sorts triggers by their first segments of different kinds: a literal comes before a parameter, and a parameter before
+ * a greedy parameter. If no segments differ in kind, the trigger with more segments comes first.
+ */
 function moreSpecificFirst(a: Compiled<unknown>, b: Compiled<unknown>): number {
   const differing = a.segments.findIndex((segment, index) => segment.kind !== b.segments[index]?.kind);
   const [left, right] = [a.segments[differing], b.segments[differing]];
@@ -78,7 +82,7 @@ export function createMatcher<T>(
         const isGreedy = segments.at(-1)?.kind === "greedy";
         return wanted === method && (isGreedy ? count >= segments.length : count === segments.length);
       });
-    // A client can invent any number of methods. Without this condition, the cache would grow with each of them.
+    // A client can invent any number of methods. Without this condition, each new method would make the cache larger.
     if (methods.has(method)) cached.set(key, matching);
     return matching;
   };

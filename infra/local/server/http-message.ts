@@ -52,7 +52,7 @@ function bodyOf({ body, isBase64Encoded }: Record<string, unknown>): Buffer {
 
 /**
  * Converts a handler's result (payload format 2.0) to an answer. Without `statusCode`, the whole result is the JSON
- * body of an answer with status 200. Throws if a member has a wrong type. API Gateway answers such a result with 500.
+ * body of an answer with status 200. Throws if a member has a wrong type. API Gateway answers 500 in this case.
  */
 export function toAnswer(result: unknown): Answer {
   if (!isRecord(result) || result["statusCode"] === undefined) return jsonAnswer(200, result ?? null);

@@ -50,9 +50,9 @@ ${mcpConfiguration(baseUrl, token)}
  */
 function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): string {
   const file = `${dataDir.replaceAll("\\", "/")}/demo.json`;
-  const read = `node -p 'require(\`${file}\`).accounts[0].owner.token'`;
+  const tokenCommand = `node -p 'require(\`${file}\`).accounts[0].owner.token'`;
   return `
-curl ${baseUrl}/v1/public/accounts -H "Authorization: Bearer $(${read})"
+curl ${baseUrl}/v1/public/accounts -H "Authorization: Bearer $(${tokenCommand})"
 
 Token       ${shorten(token)}  (${file} has all tokens; npm start -- --show-tokens prints commands with them)
 MCP         ${baseUrl}/v1/public/mcp

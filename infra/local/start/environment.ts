@@ -92,8 +92,8 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 
 /**
  * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600). Creates the file if
- * it is missing. Throws `StartProblem` if the file cannot be read, or contains anything else. Does not replace such a
- * file, because the secrets in the table may need its key.
+ * it is missing. Throws `StartProblem` if the file cannot be read, or contains anything else. Does not replace an
+ * invalid file, because the secrets in the table may need the former key.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
   const file = join(dataDir, "secrets.key");

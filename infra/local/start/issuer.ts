@@ -112,7 +112,7 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
 
 /**
  * Opens the issuer whose key is in `file` (mode 0600). Creates the file with a new key if it is missing. Throws
- * `StartProblem` if the file does not contain such a key.
+ * `StartProblem` if the file does not contain a P-256 private key.
  */
 export async function openIssuer(file: string): Promise<TokenIssuer> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {

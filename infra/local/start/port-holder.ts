@@ -2,6 +2,7 @@ import { readFile, readdir, readlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import { basename } from "node:path";
 
+/** The state LISTEN in /proc/net/tcp. */
 const listening = "0A";
 
 /**
@@ -22,7 +23,7 @@ async function socketsOn(port: number): Promise<Set<string>> {
 }
 
 /** The options of Node whose value is a module that Node loads before the script. */
-const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"]);
+const preloadOptions: ReadonlySet<string> = new Set(["-r", "--require", "--import"]);
 
 /**
  * Names the program in a command line from /proc, and its script with the last two folders: `node infra/local/main.ts`.
@@ -32,7 +33,7 @@ const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"])
 export function programOf(commandLine: string): string {
   const [program = "", ...words] = commandLine.split("\0");
   const isScript = (word: string, index: number): boolean =>
-    /^[^-].*\.(?:[cm]?[jt]s|py|rb|jar)$/.test(word) && !loadsFirst.has(words[index - 1] ?? "");
+    /^[^-].*\.(?:[cm]?[jt]s|py|rb|jar)$/.test(word) && !preloadOptions.has(words[index - 1] ?? "");
   const script = words.find(isScript);
   return [basename(program), script?.split("/").slice(-3).join("/")].filter(Boolean).join(" ");
 }

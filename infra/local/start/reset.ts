@@ -41,7 +41,7 @@ async function lock(folder: string): Promise<() => Promise<void>> {
     return await holdLock(join(folder, "table.db"));
   } catch (error) {
     if (!(error instanceof Locked)) throw error;
-    throw new StartProblem(`Nothing was deleted. The data in ${folder} is ${error.message}. Stop this process first.`);
+    throw new StartProblem(`Nothing was deleted. The data in ${folder} is ${error.message}. Stop that process first.`);
   }
 }
 

@@ -87,8 +87,8 @@ const isFile = (file: string): Promise<boolean> =>
 async function findRunner(folder: string, source: string): Promise<Runner | undefined> {
   if (await succeeds("docker", "info")) return docker;
   if (!(await succeeds("java", "-version"))) return undefined;
-  const own = process.env["DYNAMODB_LOCAL_JAR"] ?? join(folder, jarName);
-  return java((await isFile(own)) ? own : undefined, source);
+  const jarFile = process.env["DYNAMODB_LOCAL_JAR"] ?? join(folder, jarName);
+  return java((await isFile(jarFile)) ? jarFile : undefined, source);
 }
 
 const byHand = `DynamoDB Local runs on any system, with Docker or with Java 17 or newer:

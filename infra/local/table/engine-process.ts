@@ -85,7 +85,7 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
   clearTimeout(timer);
 }
 
-/** The platforms with a Dynoxide package. `package.json` lists the packages. */
+/** The platforms with a package of Dynoxide, the embedded engine. `package.json` lists the packages. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64"];
 
 /** Finds the path of a module. Throws if its package is not installed. */

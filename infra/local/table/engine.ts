@@ -87,7 +87,7 @@ export async function startEngine({ dbPath, port }: { dbPath?: string; port?: nu
   } catch (error) {
     await stop();
     if (file === undefined) throw error;
-    throw new StartProblem(`${reasonOf(error)}\nIts database file is ${file}.`);
+    throw new StartProblem(`${reasonOf(error)}\nThe engine's database file is ${file}.`);
   }
   return { endpoint: `http://127.0.0.1:${chosenPort}`, pid: engine.child.pid ?? null, stop, died };
 }

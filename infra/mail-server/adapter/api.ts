@@ -4,7 +4,7 @@ import type { AdapterSettings } from "./settings.ts";
  * Thrown if the adapter has no answer for a mail server:
  * - the API cannot be reached,
  * - the API answered with an error: 429, 5xx, or 4xx because of a mistake in the adapter,
- * - queued mail may not leave now.
+ * - queued mail has to wait.
  *
  * The mail server then gets a temporary failure.
  */
@@ -19,8 +19,8 @@ export const isRefusal = (status: number): boolean => status === 400 || status =
 /** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
   /**
-   * With `none`, the domain is here, and no mailbox or rule has the address. With `unknown`, the text is no address, or
-   * the domain is not here.
+   * With `none`, the API knows the domain, but no mailbox or rule has the address. With `unknown`, the text is no
+   * address, or the API does not know the domain.
    */
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   /** With `none`: false if the MX of the domain is elsewhere. */
@@ -57,8 +57,8 @@ type SigningKey = { domain: string; selector: string; private_key: string };
 const answerTimeoutMs = 10_000;
 const mostAnswers = 50_000;
 /**
- * The time for which the adapter uses an answer `unknown` again, in milliseconds. The API allows no reuse of this
- * answer. But for each letter to another provider, Postfix asks the same question several times.
+ * The time for which the adapter reuses an answer `unknown`, in milliseconds. The API allows no caching of this answer.
+ * But for each letter to another provider, Postfix asks the same question several times.
  */
 const unknownDomainMs = 5_000;
 
@@ -152,7 +152,7 @@ export function openApi(
         signal: AbortSignal.timeout(answerTimeoutMs),
       });
     try {
-      // If the API closes the connection, it is asked again. A repeated report has the same batch id, and counts once.
+      // If the connection breaks, the request is sent again. A repeated report has the same batch id, and counts once.
       const response = await send().catch((error: Error) =>
         error.name === "TimeoutError" ? Promise.reject(error) : send(),
       );
@@ -171,7 +171,7 @@ export function openApi(
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
-    /** Whether mail from the sender `from` that waits in the queue may leave. */
+    /** Whether the queued mail of the sender `from` may leave. */
     queued: (from: string) => ask("sender", { from, queued: "true" }) as Promise<Verdict>,
     /** The key that signs the mail of a domain. Undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,

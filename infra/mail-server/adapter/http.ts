@@ -33,14 +33,16 @@ function notNow(protocol: string): Reply {
  */
 async function answerLogin({ headers }: IncomingMessage, { api, journal, settings }: Work): Promise<Reply> {
   const protocol = String(headers["auth-protocol"]);
-  const asked = loginHeaders.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+  const sentHeaders = loginHeaders.flatMap((name) =>
+    headers[name] === undefined ? [] : [[name, String(headers[name])]],
+  );
   // A revocation that the API makes after this time ends the session, even if the API's answer arrives later.
   const begunAt = new Date();
-  const response = await api.auth(Object.fromEntries(asked)).catch(() => undefined);
+  const response = await api.auth(Object.fromEntries(sentHeaders)).catch(() => undefined);
   if (response?.status !== 200) return notNow(protocol);
-  const said = Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("auth-")));
+  const authHeaders = Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("auth-")));
   const body = (await response.json().catch(() => ({}))) as Record<string, string>;
-  if (said["auth-status"] !== "OK") return { status: 200, headers: said };
+  if (authHeaders["auth-status"] !== "OK") return { status: 200, headers: authHeaders };
   const { mailbox_id = "", account_id = "", address = "" } = body;
   const at = begunAt.toISOString();
   journal.add("usage", {
@@ -49,11 +51,11 @@ async function answerLogin({ headers }: IncomingMessage, { api, journal, setting
   });
   if (protocol === "smtp") {
     const session = { login: address, mailbox: mailbox_id, account: account_id, loggedInAt: begunAt.getTime() };
-    return { status: 200, headers: { ...said, "auth-user": sessionName(session) } };
+    return { status: 200, headers: { ...authHeaders, "auth-user": sessionName(session) } };
   }
   return {
     status: 200,
-    headers: { ...said, "auth-user": `${mailbox_id}@${account_id}`, "auth-pass": settings.local_key },
+    headers: { ...authHeaders, "auth-user": `${mailbox_id}@${account_id}`, "auth-pass": settings.local_key },
   };
 }
 
@@ -81,18 +83,19 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const { session, sender, authors, recipients } = letter;
   const { login } = readSession(session) ?? {};
   if (login === undefined) return { status: 503 };
-  // For `From: ceo@example.com <>`, rspamd gives an empty text as the author. The API must not be asked about such
-  // an author: it would read the empty text as the null reverse-path, from which every mailbox may send.
+  // For `From: ceo@example.com <>`, rspamd gives an empty text as the author. The API would read the empty text as the
+  // null reverse-path, from which every mailbox may send. So the adapter refuses the letter without asking the API.
   if (!authors.every(isAddress)) return { status: 200, body: { refusal: "The From header has no valid address." } };
   const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
   const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};
   // The warm-up limit ends at midnight. After a 503, rspamd refuses the letter only temporarily.
   if (code === "warm_up_limit") return { status: 503 };
+  // The first verdict is about the sender in the envelope.
   const [{ dkim, mailbox_id, account_id, address, route } = {} as Partial<(typeof verdicts)[number]>] = verdicts;
   const key = dkim && (await api.dkim(dkim.domain));
   if (refusal !== undefined || !key) return { status: 200, body: { refusal: refusal ?? "This domain cannot send." } };
   const at = new Date().toISOString();
-  // Postfix sends mail with the null reverse-path from the shared addresses, because such mail names no sender domain.
+  // Postfix sends mail with the null reverse-path from the shared addresses, because this mail names no sender domain.
   const ipId = sender === "" ? null : route?.dedicated_ip_id;
   const source = ipId === undefined ? {} : { dedicated_ip_id: ipId };
   journal.add("usage", { list: "sent", entry: { mailbox_id, account_id, address, at, recipients, ...source } });

@@ -22,7 +22,7 @@ type Entry = { list: string; entry: object };
 /** The most entries in one batch. */
 const mostEntries = 500;
 
-/** The batch of some lines of a file, each of which has an entry. */
+/** The batch with the entries of some lines. Each line must have an entry. */
 function batchOf(batch_id: string, lines: readonly string[]): object {
   const lists: Record<string, object[]> = {};
   for (const line of lines) {
@@ -52,8 +52,8 @@ function readLines(file: string): { lines: string[]; isCut: boolean } {
 const removeAll = (files: readonly string[]): void => files.forEach((file) => rmSync(file, { force: true }));
 
 /**
- * The name of the closed file to send next to an endpoint. No entries are added to a closed file. A file comes before
- * its halves, which a crash can leave beside it.
+ * The name of the first closed file of an endpoint. This file is sent next. No entries are added to a closed file. A
+ * file comes before its halves, which a crash can leave beside the file.
  */
 const nextClosed = (folder: string, endpoint: Endpoint): string | undefined =>
   readdirSync(folder)

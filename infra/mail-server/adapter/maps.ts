@@ -2,7 +2,7 @@ import { NoAnswer, type Api, type Recipient, type Verdict } from "./api.ts";
 
 /**
  * A table of Postfix. Returns the value of a key, or undefined if the table does not have the key. Throws `NoAnswer`
- * if the API gives no usable answer, or if queued mail may not leave now.
+ * if the API gives no usable answer, or if queued mail has to wait.
  */
 export type Table = (key: string) => Promise<string | undefined>;
 
@@ -20,14 +20,14 @@ export function readUser(user: string): { mailbox: string; account: string } | u
 }
 
 /**
- * Whether a text is a mail address with a public domain. The names of internal users and the patterns of Postfix are no
- * such addresses.
+ * Whether a text is a mail address with a public domain. The names of internal users and the patterns of Postfix do not
+ * count.
  */
 export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(key);
 
 /**
- * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared
- * IP addresses.
+ * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared IP
+ * addresses.
  */
 const serviceOf = ({ route }: Verdict): string | undefined => {
   const [ip] = route.source_ips ?? [];
@@ -41,7 +41,7 @@ const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : rela
 
 /**
  * The API's answer for an address. Undefined in three cases: the text is no address, the API does not know the domain,
- * or the API knows no such address and the MX of the domain is at another host.
+ * or the API does not know the address and the MX of the domain is at another host.
  */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
@@ -61,7 +61,7 @@ const mostAddresses = 150;
 
 /**
  * The API's answers for an address, and for the addresses outside its account to which its copies lead. The answer is
- * undefined for an address that is not here.
+ * undefined if `recipientOf` returns undefined for the address.
  */
 type Lookups = Map<string, Recipient | undefined>;
 
@@ -70,8 +70,8 @@ const outsideAddressesIn = (found: Recipient | undefined): string[] =>
   (found?.copies ?? []).flatMap(({ address, mailbox_id }) => (mailbox_id === null ? [address] : []));
 
 /**
- * Looks up an address, and the addresses of its copies outside the account. These can be addresses of other accounts
- * here.
+ * Looks up an address, and the addresses of its copies outside the account. These addresses can belong to other
+ * accounts of the API.
  */
 async function lookUp(api: Api, first: string): Promise<Lookups> {
   const lookups: Lookups = new Map();
@@ -85,10 +85,10 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 }
 
 /**
- * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the address
- * is not here, or if the mail has no recipient. The function follows each address once, so two accounts can forward to
- * each other. A mailbox with `keep_copy` false keeps the mail in two cases: no copy has a recipient, or all copies lead
- * back to the mailbox.
+ * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the API
+ * handles no mail for the address, or if the mail has no recipient. The function follows each address once, so two
+ * accounts can forward to each other. A mailbox with `keep_copy` false keeps the mail in two cases: no copy has a
+ * recipient, or all copies lead back to the mailbox.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);
@@ -137,16 +137,16 @@ const incomingTables = (api: Api): Record<string, Table> => ({
   recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),
   /**
    * The mailboxes and addresses that get the mail to an address. This table follows forwarding itself, for up to
-   * `mostAddresses` addresses. Postfix looks up each result again, so it follows the further addresses.
+   * `mostAddresses` addresses. Postfix looks up each result again, so Postfix follows the further addresses.
    */
   route: async (key) => (await destinationsOf(api, key)).join(", ") || undefined,
 });
 
 /**
  * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
- * own domains, and for an address that no mailbox of its domain may use as its sender now. Throws `NoAnswer` while the
- * mail may not leave, for example because the mailbox is paused, the account is closed or the domain is not here. The
- * mail then waits in the queue.
+ * own domains, and for an address that no mailbox of its domain may use as its sender now. Throws `NoAnswer` if the
+ * mail has to wait in the queue, for example because the mailbox is paused, the account is closed or the API does not
+ * know the domain.
  */
 async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {
   if (!isAddress(from) || ownDomains.includes(from.slice(from.lastIndexOf("@") + 1))) return undefined;

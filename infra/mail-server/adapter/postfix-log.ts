@@ -21,8 +21,8 @@ const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (
 
 /**
  * The status code that the other server gave. Undefined if the other server refused without an enhanced code (RFC
- * 3463). Postfix then writes `5.0.0` itself. The API must not get this code, because it would suppress the recipient,
- * although the cause of the refusal can be the content or the sender.
+ * 3463). Postfix then writes `5.0.0` itself. If the API got this code, the API would suppress the recipient, although
+ * the cause of the refusal can be the content or the sender.
  */
 const givenStatus = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
   status !== "5.0.0" || /^host \S+ said: \d{3}[- ]5\.0\.0\b/.test(diagnostic) ? status : undefined;
@@ -58,8 +58,8 @@ type Letter = { sender: string; deferred: Set<string> };
 /**
  * Returns a function that reads one line of the outgoing Postfix's log, and returns its events. A line about a
  * recipient is an event. A line that says that a letter waited too long is an event for each recipient to whom the last
- * try did not deliver. The sender of a letter is in an earlier line, which Postfix writes before every try. The
- * function keeps the letters that are being delivered in `letters`, by their queue id.
+ * try did not deliver. The sender of a letter is in an earlier line, which Postfix writes before every try. In
+ * `letters`, the function keeps the letters that are being delivered, by their queue id.
  */
 function readDeliveries(letters: Map<string, Letter>) {
   const begin = (queue: string, sender: string): void => {
@@ -83,8 +83,8 @@ function readDeliveries(letters: Map<string, Letter>) {
     const groups = toLine.exec(line)?.groups ?? {};
     const { at = "", service = "", queue = "", recipient, word = "", diagnostic = "" } = groups;
     const [letter, type] = [letters.get(queue), typesByWord[word]];
-    // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
-    // has not left the system yet, so the line is no event.
+    // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. The letter
+    // has then not left the system yet, so the line is no event.
     if (!letter?.sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return [];
     if (type === "deferred") letter.deferred.add(recipient);
     const source_ip = sourceOf(service);

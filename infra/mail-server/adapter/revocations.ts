@@ -47,8 +47,8 @@ function revoke({ action, scope, account_id, id_of_scope, at }: Revocation, api:
 }
 
 /**
- * The largest number of ids of revocations that are kept. The API repeats the revocations of the last minute. By their
- * ids, the adapter knows which of these it has carried out already.
+ * The largest number of ids of revocations that are kept. The API repeats the revocations of the last minute. By the
+ * ids, the adapter knows which revocations it has carried out already.
  */
 const mostDone = 10_000;
 

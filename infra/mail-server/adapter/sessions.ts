@@ -21,7 +21,7 @@ export function readSession(name: string): Session | undefined {
 }
 
 /** The largest number of revocations that are kept. The oldest are forgotten first. */
-const most = 100_000;
+const mostRevocations = 100_000;
 
 /**
  * Keeps track of SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one
@@ -40,7 +40,7 @@ export function openSessions(openedAt = Date.now()) {
       revoked.delete(id);
       revoked.set(id, last);
       const [oldest] = revoked.keys();
-      if (revoked.size > most && oldest !== undefined) revoked.delete(oldest);
+      if (revoked.size > mostRevocations && oldest !== undefined) revoked.delete(oldest);
     },
     /** Ends all sessions that began before a time, in milliseconds since 1970. */
     revokeAll: (at: number): void => {

@@ -11,6 +11,7 @@ const longest = 100_000;
  * not complete.
  */
 function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | undefined {
+  // The size of the longest question has six digits, so the colon must be among the first eight bytes.
   const colon = bytes.indexOf(":");
   if (colon < 0 && bytes.length < 8) return undefined;
   const size = Number(bytes.subarray(0, colon).toString());
@@ -21,7 +22,7 @@ function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | unde
 }
 
 /** The answer of a table, in the form of socketmap_table(5). A failed look-up answers TEMP, not NOTFOUND. */
-async function look(tables: Record<string, Table>, question: string): Promise<string> {
+async function answerOf(tables: Record<string, Table>, question: string): Promise<string> {
   const [name = "", ...words] = question.split(" ");
   const table = Object.hasOwn(tables, name) ? tables[name] : undefined;
   if (!table) return "PERM There is no such table.";
@@ -36,6 +37,6 @@ async function look(tables: Record<string, Table>, question: string): Promise<st
 /** Starts the server from which Postfix reads its tables (socketmap_table(5)). */
 export const startSocketmap = (port: number, tables: Record<string, Table>): Promise<Server> =>
   startLineServer(port, takeNetstring, async (question) => {
-    const answer = Buffer.from(await look(tables, question));
+    const answer = Buffer.from(await answerOf(tables, question));
     return Buffer.concat([Buffer.from(`${answer.length}:`), answer, Buffer.from(",")]);
   });

@@ -1,9 +1,9 @@
-/** Runs all pieces of work, one after the other. Rejects with the first failure after the last piece. */
-export async function tryAll(works: readonly (() => Promise<void> | void)[]): Promise<void> {
+/** Runs all pieces of work, one after the other. After the last piece, rejects with the first failure. */
+export async function tryAll(pieces: readonly (() => Promise<void> | void)[]): Promise<void> {
   const failures: unknown[] = [];
-  for (const work of works) {
+  for (const runPiece of pieces) {
     try {
-      await work();
+      await runPiece();
     } catch (error) {
       failures.push(error);
     }

@@ -6,7 +6,7 @@ import { readUser } from "./maps.ts";
 
 /**
  * Reads the text of a file `maildirsize` (Maildir++). After the first line, each line adds a number of bytes and a
- * number of messages.
+ * number of messages. A negative sum counts as 0.
  */
 function sizesIn(text: string): { bytes: number; messages: number } {
   const lines = text.split("\n").slice(1).filter(Boolean);

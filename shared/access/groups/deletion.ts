@@ -51,7 +51,8 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   }
   const isOver = startTime(context);
   const requireTime = (): void => {
-    if (isOver()) throw new Problem("busy", "The group has much to delete. Repeat the call.", { retry_after: 1 });
+    if (isOver())
+      throw new Problem("busy", "The group has too much to delete in one call. Repeat the call.", { retry_after: 1 });
   };
   let [isDeleted, hasBegun] = [false, false];
   while (!isDeleted) {
@@ -63,6 +64,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
       const current = await readDeletable();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
       const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+      // A transaction has at most 100 writes, so it revokes at most 20 grants.
       const batch = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return batch.length > 0
         ? { value: false, ...(await planRevocation(table, accountId, batch, now())), partial: true }

@@ -45,7 +45,7 @@ export const GroupParams = AccountParams.extend({ group_id: Id.meta({ descriptio
 
 export const GroupName = line({
   most: 255,
-  description: "The group's name, unique in the account ignoring case, without a slash.",
+  description: "The group's name, without a slash. It is unique in the account, ignoring case.",
 }).regex(/^[^/]*$/, { error: "A slash is not allowed: it separates the names in a path" });
 
 export const GroupDescription = orNothing(lines({ least: 0, most: 2_000, description: "A description for people." }));
@@ -75,7 +75,7 @@ export const AuthGroup = z
   .object({
     id: Id.meta({ description: "The group's id." }),
     account_id: Id.meta({ description: "The account that the group belongs to." }),
-    name: z.string().meta({ description: "The group's name, unique in its account ignoring case." }),
+    name: z.string().meta({ description: "The group's name. It is unique in its account, ignoring case." }),
     idp_name: z.string().meta({
       description: "The group's name in the `groups` claim of a token. No other group ever gets this name.",
     }),
@@ -97,7 +97,7 @@ export const AuthGroup = z
         }),
       )
       .optional()
-      .meta({ description: "The resources to which the group's own grants are narrowed." }),
+      .meta({ description: "The resources to which the group's own grants are limited." }),
     parent_id: Id.nullable()
       .optional()
       .meta({ description: "The parent group. The members of this group also get the grants of the parent group." }),
@@ -134,8 +134,8 @@ export type StoredGroup = z.output<typeof StoredGroup>;
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**
- * Makes the view of a group, as the specification defines it. `nameOf` returns the names of the group and of the groups
- * above it. Grants that have ended are left out.
+ * Makes the view of a group. `nameOf` returns the names of the group and of the groups above it. Grants that have ended
+ * are left out.
  */
 export function storedGroupView(
   group: StoredGroup,
@@ -171,7 +171,7 @@ export function storedGroupView(
   };
 }
 
-/** The capabilities that any of these groups gives, on any scope. */
+/** The capabilities that the groups in `lineage` give together, on any scope. */
 function resolvedCapabilities(
   { record, roles, now }: GroupContext,
   lineage: readonly string[],
@@ -204,8 +204,11 @@ export const groupLimit = 2_000;
 export const maxDepth = 16;
 
 type GroupView = z.output<typeof AuthGroup>;
-type AttributesOf = Record<string, unknown>;
-type NewGroup = { name: string; attributes?: AttributesOf | null | undefined; description?: string | null | undefined };
+type NewGroup = {
+  name: string;
+  attributes?: Record<string, unknown> | null | undefined;
+  description?: string | null | undefined;
+};
 
 const nameTaken = (holder: Record<string, string>) =>
   new Problem("group_name_taken", "Another group of this account has this name.", {
@@ -290,8 +293,8 @@ export async function groupNames(
 }
 
 /**
- * The views of groups. One round trip reads the names of all groups above these groups, and the account's own roles if
- * a grant names such a role.
+ * The views of `groups`. One round trip reads the names of all groups above `groups`, and the roles that the account
+ * has made, if a grant names one of them.
  */
 async function viewsOf(
   table: Reader,
@@ -355,12 +358,12 @@ export async function listGroups(
   page: PageQuery,
   { table, now }: Context,
 ): Promise<{ items: GroupView[]; total: number }> {
-  const [{ rows, total }, early] = await Promise.all([
+  const [{ rows, total }, firstRecord] = await Promise.all([
     readRows(table, groupsOf(accountId), spanOf(page)),
     readGroups(table, accountId),
   ]);
   const groups = rows.map((row) => StoredGroup.parse(row));
-  const record = await recordWith(table, accountId, groups, early);
+  const record = await recordWith(table, accountId, groups, firstRecord);
   return { items: await viewsOf(table, accountId, groups, record, now()), total };
 }
 
@@ -373,8 +376,8 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * gives the members all permissions of the new parent, and takes the permissions of the old parent away. Throws:
  * - 403 `would_escalate` if the group is moved into a parent, and the caller does not hold all permissions that this
  *   parent gives;
- * - 403 `would_escalate` for the move of a group that owns the account, itself or by a group above it, unless the
- *   caller is an owner or a super admin;
+ * - 403 `would_escalate` if the group is moved and owns the account, directly or through a group above it, and the
+ *   caller is neither an owner nor a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken` if another group of the account has the new name;
@@ -417,13 +420,12 @@ export async function updateGroup(
 
 /** The attributes of a group as JSON to store. The stored JSON is kept if nothing changes. */
 function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupChange): string {
-  const isSame = attributes === undefined || isDeepStrictEqual(attributes ?? {}, JSON.parse(old));
-  return isSame ? old : JSON.stringify(attributes ?? {});
+  const isUnchanged = attributes === undefined || isDeepStrictEqual(attributes ?? {}, JSON.parse(old));
+  return isUnchanged ? old : JSON.stringify(attributes ?? {});
 }
 
 /**
- * The groups of `record` after the move of one group. Throws as `updateGroup` does. The write of the groups fails if
- * the stored record has changed since `record` was read.
+ * The groups of `record` after the move of one group. Throws the errors of `updateGroup` about the move.
  */
 async function moveGroup(
   accountId: string,

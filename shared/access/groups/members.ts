@@ -172,10 +172,10 @@ export async function leaveGroups(
   }
 }
 
-/** The most members that one transaction removes. */
+/** The most members that one transaction removes, so that the transaction stays within 100 writes. */
 const batchSize = 8;
 
-/** The members who were added first: at most as many as one transaction removes. */
+/** The members who were added first, as many as one transaction removes at most. */
 async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<StoredMembers> {
   const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: batchSize });
   const members = rows.map((row) => GroupMember.parse(row));
@@ -306,7 +306,8 @@ export async function addMember(
       ]),
     );
     const pointer: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
-    // The transaction fails if the groups have changed after the check of the caller's permissions.
+    // The transaction fails if the groups change after `current` was read. If they changed between `record` and
+    // `current`, the caller's permissions are checked again.
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version: current.version } };
     if (current.version !== record.version)
       await requireToHold(context, accountId, permissionsOfGroup(current, groupId, now()));

@@ -47,7 +47,7 @@ import {
 } from "./invitation.ts";
 import { invitationUsed } from "./manage.ts";
 
-const deadLink = "This link is not valid. It is incomplete, too old, or was replaced by a newer mail";
+const deadLink = "This link is not valid. It is incomplete or too old, or a newer mail has replaced it";
 
 export const TokenBody = z
   .strictObject({
@@ -69,8 +69,8 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
     const token = await table.get(tokenKey(hash), StoredToken);
     if (!token) return undefined;
     const { account_id: accountId, invitation_id: id } = token;
-    // Authorization gets the account next. It then uses the result of this read, because the request keeps the result
-    // of a first read for one more read (`Ahead.again`).
+    // After this lookup, authorization gets the account too. This costs no second read, because the request keeps the
+    // result of the `get` here for one more `get` of the same key (`Ahead.again`).
     const [invitation, account] = await Promise.all([
       findInvitation(table, accountId, id),
       table.get(accountKey(accountId), StoredAccount),
@@ -125,7 +125,7 @@ const notHeld = () =>
 /**
  * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
  * transaction. A repeat by the same user changes nothing, and returns the stored result. Permissions that cannot be
- * given any more are left out; `whatIsGiven` has the conditions. Throws, with nothing changed:
+ * given any more are left out; `whatIsGiven` has the conditions. If this function throws, nothing has changed. Throws:
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address, or is a service account;
  * - 409 `invitation_used` if another user has accepted the invitation;
@@ -245,8 +245,8 @@ type Inviter = {
 };
 
 /**
- * The inviter's present permissions. The inviter's token is not available here, so its groups are not known now.
- * Instead, the groups count that the token named when the invitation was made.
+ * The inviter's present permissions. The inviter's token is not available here. So instead of the groups that the token
+ * names now, this function uses the groups that the token named when the invitation was made.
  */
 async function readInviter(
   table: Reader,
@@ -269,7 +269,8 @@ async function readInviter(
     table.get(rolesKey(accountId), RolesRecord),
     principal.type === "user" ? table.get(userKey(principal.id), Versioned) : undefined,
   ]);
-  const own = await standingOf(table, principal, accountId, false, now);
+  const withStatus = false;
+  const own = await standingOf(table, principal, accountId, withStatus, now);
   const { permissions } = await asSuperAdmin(table, principal, accountId, own, now);
   const usesGroups = inviter_groups.length > 0 || (record?.groups.length ?? 0) > 0;
   const usesRoles = own.permissions.grants.some(({ custom_role }) => custom_role !== undefined);
@@ -349,8 +350,9 @@ const longest = <T extends Ending>(permissions: readonly T[]): T | undefined =>
   permissions.find((permission) => !permissions.some((other) => isLonger(other, permission)));
 
 /**
- * Plans to give permissions to a subject, each once. If the subject already holds a permission, nothing is added: the
- * present assignment gets the later end, its own or the end in the invitation.
+ * Plans to give permissions to a subject. Of equal permissions, only the one that ends last is given. If the subject
+ * already holds a permission, no assignment is added. If the permission in the invitation ends later than the subject's
+ * assignment, the assignment gets this later end.
  */
 async function planGiven(
   table: Reader,

@@ -38,8 +38,8 @@ export const tokenKey = (tokenHash: string): Key => ({ PK: `INVITATION#${tokenHa
 const validDays = 7;
 
 /**
- * How long a link is still recognised after its end, in milliseconds. In this time, the page can say why the link does
- * not work.
+ * How long a link is still recognised after its invitation has expired, in milliseconds. In this time, the page can say
+ * why the link does not work.
  */
 const recognisedMs = 30 * dayMs;
 /** The `ttl` of a link's token, in seconds since 1970. */
@@ -75,7 +75,7 @@ export const NewInvitation = z
     account_owner: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether the person becomes an owner of the account. Owners need no roles and grants." }),
+      .meta({ description: "Whether the person becomes an owner of the account. An owner needs no roles or grants." }),
     roles: z.array(InvitedRole).max(mostAccess).default([]).meta({ description: "The roles that the person gets." }),
     grants: z
       .array(InvitedGrant)
@@ -89,7 +89,7 @@ export const NewInvitation = z
   .superRefine(({ account_owner, roles, grants }, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
     const count = roles.length + grants.length;
-    if (account_owner && count > 0) complain("account_owner", "An owner needs no roles and grants. Leave them out");
+    if (account_owner && count > 0) complain("account_owner", "An owner needs no roles or grants. Leave them out");
     if (!account_owner && count === 0) complain("roles", "Give a role, a grant, or account_owner");
     if (count > mostAccess) complain("grants", `Give ${mostAccess} roles and grants at most`);
   })
@@ -150,7 +150,7 @@ export const StoredInvitation = z.object({
 });
 export type StoredInvitation = z.output<typeof StoredInvitation>;
 
-/** The state of an invitation that is made now: its mail has to be sent. */
+/** The members with which every invitation begins. Its mail still has to be sent. */
 export const newInvitation = (id: string, now: Date) => ({
   id,
   state: "pending" as const,
@@ -173,7 +173,7 @@ export const InvitedAccess = z
     ...permissionMembers,
     is_given: z.boolean().nullable().meta({
       description:
-        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter did not hold the permission any more, the permission had ended, or its resource or role was deleted.",
+        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter no longer held the permission or `auth.manage`, the permission had ended, or its resource or role was deleted.",
     }),
   })
   .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });
@@ -191,7 +191,9 @@ export const Invitation = z
     }),
     invited_by_id: Id.meta({ description: "The user or service account that invited the person." }),
     invited_by_email: z.string().nullable().meta({ description: "The address of the inviter, if it is known." }),
-    created_at: Timestamp.meta({ description: "When the person was first invited." }),
+    created_at: Timestamp.meta({
+      description: "When the invitation was created. A new invitation that replaces a pending one keeps this time.",
+    }),
     expires_at: Timestamp.meta({ description: "Until when the invitation can be accepted." }),
     accepted_at: Timestamp.nullable().meta({ description: "When the invitation was accepted." }),
     accepted_by_user_id: Id.nullable().meta({ description: "The user who accepted the invitation." }),

@@ -112,7 +112,7 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
   return commit(async () => {
     const invitedAt = now();
     const pointerKey = invitedKey(accountId, body.email);
-    const [{ state, others }, notes] = await Promise.all([
+    const [{ state, others }, mailCounts] = await Promise.all([
       readList(table, invitationsOf(accountId), [], [pointerKey]),
       planMail(table, accountId, body.email, invitedAt),
     ]);
@@ -134,11 +134,11 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
       const { id, version } = before;
       const views = { before: invitationView(before, invitedAt), after };
       const put: Write = { put: { ...invitationKey(accountId, id), ...invitation }, if: { id, version } };
-      return { value: after, writes: [put, ...notes], changes: [change(invitationKind, "replaced", id, views)] };
+      return { value: after, writes: [put, ...mailCounts], changes: [change(invitationKind, "replaced", id, views)] };
     }
     const { id } = invitation;
     const pointed: Write = { put: { ...pointerKey, id }, if: pointer ? { id: pointer.id } : "absent" };
-    const writes = [...appendRows(state, [invitation]), pointed, ...notes];
+    const writes = [...appendRows(state, [invitation]), pointed, ...mailCounts];
     return { value: after, writes, changes: [change(invitationKind, "created", id, { after })] };
   });
 }
@@ -149,8 +149,8 @@ type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined 
 const mostFiltered = 20_000;
 
 /**
- * The items that `listInvitations` reads. With a status, these are all invitations: a pending invitation expires
- * without a write, so no stored list can tell the invitations of a status.
+ * The items that `listInvitations` reads. If the query names a status, these are all invitations. A pending invitation
+ * expires without a write, so no stored list can have exactly the invitations with one status.
  */
 export function aheadOfInvitations(accountId: string, { status, ...page }: InvitationPage): Ahead {
   const list = invitationsOf(accountId);
@@ -208,7 +208,7 @@ export function revokeInvitation(accountId: string, id: string, { table, commit,
     const before = await findInvitation(table, accountId, id);
     if (!before) throw notFound();
     if (before.state === "accepted") {
-      throw invitationUsed("The invitation was accepted. Revoke the grants and roles of its user.");
+      throw invitationUsed("The invitation was accepted. Revoke the grants and roles of the user who accepted it.");
     }
     if (before.state === "revoked") return { value: undefined, writes: [], changes: [] };
     const revokedAt = now();

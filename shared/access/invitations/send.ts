@@ -15,7 +15,7 @@ import {
 
 export type SendWork = WorkerContext & { mail: Mail; publicUrl: string };
 
-/** The lease of a worker, in milliseconds: longer than one invocation lasts. */
+/** How long a worker's lease lasts, in milliseconds. No invocation lasts this long. */
 const leaseMs = 60_000;
 
 /**
@@ -52,8 +52,8 @@ export async function sendInvitation(accountId: string, id: string, work: SendWo
 }
 
 /**
- * The mail that invites somebody to an account. The recipient has perhaps never heard of us. The subject has only our
- * own words: neither the names nor the message of customers.
+ * The mail that invites somebody to an account. The recipient has perhaps never heard of us. So the mail's subject has
+ * only our own words. It contains no names or messages of customers.
  */
 function invitationLetter(
   { inviter, message, email, expires_at }: StoredInvitation,

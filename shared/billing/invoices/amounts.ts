@@ -5,7 +5,7 @@ import { ChargedVat, vatKey, vatOn, nationalRate, VatTreatment, type VatRule } f
 import type { Captured } from "../captured.ts";
 import { totalAmount, type Line, type UsageGroup } from "../charges.ts";
 
-/** The VAT of one rate on an invoice: the amount without VAT (`net`), and the VAT (`amount`). Minor units. */
+/** The VAT of one rate on an invoice: the amount without VAT (`net`), and the VAT (`amount`), in minor units. */
 export const VatRow = ChargedVat.extend({ net: z.int().min(0) });
 export type VatRow = z.output<typeof VatRow>;
 
@@ -44,6 +44,7 @@ export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; t
  */
 export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly Captured[]): InvoiceAmounts {
   const rows = new Map<string, VatRow>();
+  /** Adds amounts to the row of a VAT rule, and returns the index of the row. */
   const add = (vatRule: VatRule, net: number, amount: number): number => {
     const key = vatKey(vatRule);
     const { treatment, country, rate } = vatRule;
@@ -65,7 +66,7 @@ export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly
     vat_row: add(vat, price, vat.amount),
   }));
   const vat = [...rows.values()];
-  const prepaid = purchases.reduce((sum, one) => sum + one.net + one.vat.amount, 0);
+  const prepaid = purchases.reduce((sum, purchase) => sum + purchase.net + purchase.vat.amount, 0);
   const lines = [...used, ...bought];
   const total = vat.reduce((sum, row) => sum + row.net + row.amount, 0);
   const hasVat = vat.some(({ treatment }) => treatment !== "none");
@@ -88,6 +89,7 @@ export function nationalVat(
   const amount = vat.reduce((sum, row) => sum + row.amount, 0);
   if (national === undefined || amount === 0) return {};
   const { code, rate } = national;
+  // The rate is multiplied as an integer, so that the result is exact: 1.25 becomes 125 / 100.
   const [whole = "0", fraction = ""] = rate.split(".");
   const converted = divideHalfUp(amount * Number(whole + fraction), 10 ** fraction.length);
   return { national_vat: { currency: code, rate, amount: converted } };

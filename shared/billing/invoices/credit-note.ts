@@ -36,7 +36,9 @@ import type { InvoiceDocument } from "./pdf.ts";
  */
 export const creditNotesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credit_notes" });
 
-/** The key of the credit note with this id. An id without an ordinal gets a key that no credit note has. */
+/**
+ * The key of the credit note with this id. An id without an ordinal gets the ordinal 2 ** 40, which no credit note has.
+ */
 export const creditNoteKey = (accountId: string, id: string): Key =>
   rowKey(creditNotesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -127,7 +129,7 @@ function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   });
 }
 
-/** The VAT on some lines of a row. As on the invoice, it is rounded once for each purchase, and once for all usage. */
+/** The VAT on some lines of a row. As on the invoice, each purchase is rounded by itself, and all usage together. */
 function vatOfLines(lines: readonly Line[], row: VatRow): number {
   const usage = lines.filter(({ supplied_on }) => supplied_on === undefined);
   const purchases = lines.filter(({ supplied_on }) => supplied_on !== undefined);
@@ -267,18 +269,19 @@ export async function planCreditNote(
     // The invoice is read after the billing state, which each credit note changes. So the transaction fails if another
     // credit note changes the invoice meanwhile.
     const stored = await table.get(key, StoredInvoice);
-    if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
+    if (stored?.id !== invoiceId) throw new Error("The account does not have this invoice.");
     const rows = rowsToCredit(stored, credit);
     const note = newCreditNote(opened, stored, credit, rows, reason);
     const invoice = withCredit(stored, rows, credit.lines, note);
     made = { note, invoice };
     addCredit(opened, note);
-    opened.open = opened.open.map((one) => (one.id === invoice.id ? { ...invoice, version: one.version } : one));
+    opened.open = opened.open.map((open) => (open.id === invoice.id ? { ...invoice, version: open.version } : open));
     payOpen(opened);
   });
   if (!made) throw new Error("nothing was planned");
   const { note, invoice } = made;
-  const isWritten = book.paid.some((one) => one.id === invoice.id);
+  // If the credit pays the invoice itself, the writes of `planBilling` store the invoice.
+  const isWritten = book.paid.some((paid) => paid.id === invoice.id);
   const { version } = invoice;
   const invoiceWrite: Write = { put: { ...key, ...invoice, version: version + 1 }, if: { version } };
   const { state } = await readList(table, creditNotesOf(accountId));

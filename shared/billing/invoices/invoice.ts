@@ -24,7 +24,7 @@ import type { InvoiceDocument } from "./pdf.ts";
 /** The list of an account's invoices. */
 export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
 
-/** The key of the invoice with this id. An id without an ordinal gets a key that no invoice has. */
+/** The key of the invoice with this id. An id without an ordinal gets the ordinal 2 ** 40, which no invoice has. */
 export const invoiceKey = (accountId: string, id: string): Key =>
   rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -213,7 +213,7 @@ function vatLabel({ treatment, country, rate }: VatRow): string {
     .join(", ");
 }
 
-/** The sentences below the sums that tax law requires. */
+/** The sentences that tax law requires on a document. The document shows them below the sums. */
 export function notesOf({
   vat = [],
   national_vat,

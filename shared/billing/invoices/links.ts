@@ -58,8 +58,8 @@ function urlOf(
 }
 
 /**
- * Returns an invoice with its download key. The first version stored invoices without a key. This function gives such
- * an invoice a key.
+ * Returns an invoice with its download key. The first version of the product stored invoices without a key. If the
+ * invoice has no key, this function stores a new key.
  */
 async function withDownloadKey(invoice: StoredInvoice, table: Table): Promise<InvoiceWithKey> {
   const { download_key, account_id, id } = invoice;
@@ -101,7 +101,8 @@ export async function listInvoices(
 }
 
 /**
- * An invoice with its lines and the address of its PDF, as in `listInvoices`. Throws 404 if there is no such invoice.
+ * An invoice with its lines and the address of its PDF, as in `listInvoices`. Throws 404 if the account does not have
+ * the invoice.
  */
 export async function getInvoice(
   accountId: string,
@@ -181,7 +182,9 @@ export async function listCreditNotes(
   return { items: items.map((note) => ({ ...note, download_url: creditNoteUrl(note, links) })), total };
 }
 
-/** A credit note with its lines and the address of its PDF. Throws 404 if there is no such credit note. */
+/**
+ * A credit note with its lines and the address of its PDF. Throws 404 if the account does not have the credit note.
+ */
 export async function getCreditNote(
   accountId: string,
   id: string,

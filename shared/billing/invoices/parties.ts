@@ -32,12 +32,12 @@ export function presentSeller(): Party {
 }
 
 /** The buyer on an invoice, from the billing profile. */
-export const buyerOf = ({ name, address_lines, postcode, city, country, vat_id }: StoredProfile): Party => ({
-  name: name ?? "",
-  lines: [
-    ...address_lines,
-    ...[[postcode, city].filter((part) => part !== null).join(" ")].filter((text) => text !== ""),
-    ...(country === null ? [] : [countryName(country)]),
-  ],
-  ...(vat_id === null ? {} : { vat_id }),
-});
+export function buyerOf({ name, address_lines, postcode, city, country, vat_id }: StoredProfile): Party {
+  const cityLine = [postcode, city].filter((part) => part !== null).join(" ");
+  const countryLine = country === null ? "" : countryName(country);
+  return {
+    name: name ?? "",
+    lines: [...address_lines, ...[cityLine, countryLine].filter((text) => text !== "")],
+    ...(vat_id === null ? {} : { vat_id }),
+  };
+}

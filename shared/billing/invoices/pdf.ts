@@ -15,7 +15,7 @@ function invoicePeriod({ periodStart, periodEnd }: { periodStart: string; period
 /** Formats minor units with commas: 123456789 → "1,234,567.89". */
 const groupedMoney = (minor: number): string => money(minor).replaceAll(/\B(?=(?:\d{3})+\.)/g, ",");
 
-/** The document to draw on, `legible` with its font, and the columns of the table. All lengths are in points. */
+/** The document to draw on, `legible` for the invoice's font, and the columns of the table. Lengths are in points. */
 type InvoicePage = {
   document: PDFKit.PDFDocument;
   legible: (text: string) => string;
@@ -56,10 +56,8 @@ function measure({ document, legible }: InvoicePage, text: string, width: number
   const { size = 9.5, font = "regular", mostLines = 16 } = style;
   document.font(font).fontSize(size);
   const lineHeight = document.currentLineHeight(true);
-  return (
-    Math.max(1, Math.min(Math.round(document.heightOfString(legible(text), { width }) / lineHeight), mostLines)) *
-    lineHeight
-  );
+  const lines = Math.round(document.heightOfString(legible(text), { width }) / lineHeight);
+  return Math.max(1, Math.min(lines, mostLines)) * lineHeight;
 }
 
 /** Draws a text, and returns the `y` of its lower end. */
@@ -134,6 +132,7 @@ type Column = { title: string; x: number; width: number; align: "left" | "right"
 /** The columns of the table, with the rates of the VAT if there are any. */
 function columnsOf({ vat }: InvoiceDocument): Column[] {
   const hasVat = vat.length > 0;
+  // Without the VAT column, the description is wider, and the next two columns are further to the right.
   const shift = hasVat ? 0 : 34;
   return [
     { title: "Description", x: left + 8, width: 163 + shift, align: "left" },
@@ -273,7 +272,7 @@ function checkDocument({ number, lines, vat, total, periodStart, periodEnd }: In
 }
 
 /**
- * Renders an invoice as a PDF of A4 pages; the same invoice gives the same bytes.
+ * Renders an invoice or a credit note as a PDF of A4 pages. The same document gives the same bytes.
  * - Characters without a shape in the fonts (Latin, Greek, Cyrillic, Devanagari) become U+FFFD.
  * - Throws if the total is not the sum of the lines and the VAT, and for invalid dates and amounts.
  * - The first call loads pdfkit and the fonts.

@@ -31,7 +31,7 @@ const setupKey = (accountId: string, reference: string): Key => ({
  * The queue of tasks about saved cards. The account and one of these names identify a task:
  * - `setup/<reference>`: ask about a page for saving a card;
  * - `recharge/<id>`: charge the card, or ask about the charge;
- * - `retry/<id>`: check the wallet again at a time after the recharge `<id>`.
+ * - `retry/<id>`: check the wallet again, some time after the recharge `<id>`.
  */
 export const rechargeQueue: Queue = { name: "RECHARGE_DUE", shards: 4 };
 
@@ -39,7 +39,7 @@ const PaymentMethod = z.object({
   brand: z.string().meta({ description: "The card's brand, such as `visa`." }),
   last4: z.string().meta({ description: "The last four digits of the card's number." }),
   exp_month: z.int().meta({ description: "The last month in which the card is valid, from 1 to 12." }),
-  exp_year: z.int().meta({ description: "The year of that month." }),
+  exp_year: z.int().meta({ description: "The year of `exp_month`." }),
   saved_at: Timestamp.meta({ description: "When the card was saved." }),
 });
 
@@ -87,7 +87,7 @@ export const paymentMethodKind = defineKind({
 
 export const NewPaymentMethod = z
   .strictObject({ return_url: ReturnUrl.nullish() })
-  .meta({ id: "PaymentMethodSessionCreate", description: "Where the payer goes afterwards." });
+  .meta({ id: "PaymentMethodSessionCreate", description: "Where the payer goes after the page for saving a card." });
 
 export const PaymentMethodSession = z
   .object({
@@ -128,8 +128,8 @@ async function customerOf(accountId: string, table: Reader, payments: Payments):
 }
 
 /**
- * Opens a page for saving a card, and stores a row about the page. A card that is saved there replaces the present
- * card. The result page leads the payer to `returnUrl`.
+ * Opens a page for saving a card, and stores a row about the page. A card that is saved on the page replaces the
+ * present card. The result page leads the payer to `returnUrl`.
  */
 export async function openCardSetup(
   accountId: string,
@@ -183,7 +183,8 @@ export const readSetup = (table: Reader, accountId: string, reference: string): 
   table.get(setupKey(accountId, reference), StoredSetup);
 
 /**
- * Finds a stored page for saving a card, by the token of its result page. Undefined if the account has no such page.
+ * Finds a stored page for saving a card, by the token of its result page. Undefined if the account has no page with
+ * this token.
  */
 export const setupOfToken = (table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> =>
   rowOfToken(token, (reference) => readSetup(table, accountId, reference));

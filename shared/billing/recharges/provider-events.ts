@@ -52,9 +52,9 @@ const committer = (accountId: string, requestId: string, { table, now }: Pick<Re
   recorder({ table, accountId, author: systemAuthor("saved card", "payments", requestId), now });
 
 /**
- * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes that
- * card at the provider. If a recharge still charges the earlier card, the end of the recharge removes the card. A card
- * from a page that was opened earlier than the page of the stored card is only removed at the provider.
+ * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes the
+ * earlier card at the provider. If a recharge still charges the earlier card, this card is removed when the recharge
+ * ends. A card from a page that was opened earlier than the page of the stored card is only removed at the provider.
  */
 async function settleCardSetup(state: CardSetupState, context: RechargeContext): Promise<string> {
   const { table, now, log, payments } = context;
@@ -107,8 +107,8 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
   });
 
 /**
- * The age of a page for saving a card, in milliseconds, after which the asking stops: once the provider has answered
- * about an older page, the worker does not ask again. The page is open for less than a day.
+ * The worker asks about a page for saving a card until the page has this age, in milliseconds, and the provider has
+ * answered. The page is open for less than a day.
  */
 const setupAskedMs = 2 * dayMs;
 
@@ -146,8 +146,8 @@ export async function askSetupForPage(
 }
 
 /**
- * Asks about a page for saving a card, and moves or removes the task. Returns false if the page has no task, so that
- * the caller has to remove the task from the queue.
+ * Asks about a page for saving a card, and moves or removes the task. Returns false if the stored page does not need a
+ * task any more. In this case the caller has to remove the task from the queue.
  */
 async function runSetupTask(accountId: string, reference: string, context: RechargeContext): Promise<boolean> {
   const { table, now } = context;
@@ -170,7 +170,7 @@ async function runSetupTask(accountId: string, reference: string, context: Recha
   return true;
 }
 
-/** Advances a recharge. Returns false if no such recharge runs, so that the caller has to remove the task. */
+/** Advances a recharge. Returns false if the recharge does not run. In this case the caller has to remove the task. */
 async function runRechargeTask(accountId: string, id: string, context: RechargeContext): Promise<boolean> {
   const recharge = await readRecharge(context.table, accountId, id);
   if (!recharge || isOver(recharge)) return false;

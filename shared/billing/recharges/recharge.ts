@@ -164,8 +164,8 @@ const givenUp = "Automatic recharges were switched off, or the account was close
 
 /**
  * Ends a recharge without a known charge, if the account is closed or automatic recharges are off. Returns whether this
- * call ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the
- * charge credits the wallet.
+ * call ended the recharge. If the card was charged after all, and the answer was lost, the wallet is credited when the
+ * provider's event about the charge comes.
  */
 const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
   context.table.commit(async () => {
@@ -214,7 +214,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
 
 /**
  * Settles a recharge by the state of its charge. A repeat changes nothing.
- * - If the charge succeeded, credits the amount of the charge, and pays the amounts that are due from the wallet.
+ * - If the charge succeeded, credits the amount of the charge to the wallet, and then pays what the account owes.
  * - If the bank requires a confirmation, opens a page on which the customer pays the same amount.
  * - A charge of another amount than the recharge is logged, and the amount of the charge counts.
  * - A charge in another currency is logged and changes nothing.
@@ -411,7 +411,7 @@ const rechargeWrites = (accountId: string, before: StoredRecharge, after: Stored
 const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
   later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
 
-/** The settings after a recharge that took no money. Such a recharge does not count for the month. */
+/** The settings after a recharge that took no money. The recharge does not count for the month any more. */
 function withoutRecharge(settings: StoredSettings, recharge: StoredRecharge): StoredSettings {
   const { current, ...rest } = settings;
   const isOfMonth = monthOf(dayOf(new Date(recharge.created_at))) === settings.month;

@@ -34,7 +34,7 @@ const StoredRefunds = z.object({
    */
   refunded: z.int().min(0),
   /**
-   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. For such a row, the oldest refunds whose
+   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. If absent, the oldest refunds whose
    * amounts fit into `refunded` count as taken.
    */
   taken: z.array(z.string()).optional(),
@@ -62,7 +62,7 @@ const common = {
   id: z.string().meta({ description: "The payment provider's id." }),
   amount: MoneyText.meta({ description: "The amount that is taken back, or that comes back." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-  owed: MoneyText.meta({ description: "The amount that the account owes now, because the wallet did not have it." }),
+  owed: MoneyText.meta({ description: "The amount that the account owes now for payments that were taken back." }),
 };
 
 export const refundKind = defineKind({
@@ -204,7 +204,7 @@ type RefundFacts = { paymentId: string; amount: number; currency: string; owed: 
 const refundChange = (verb: "created" | "failed", { paymentId, amount, currency, owed }: RefundFacts): Change =>
   change(refundKind, verb, paymentId, { after: { id: paymentId, amount: money(amount), currency, owed } });
 
-/** The provider's decision can only go up these ranks: a dispute that was lost can be won by an appeal. */
+/** A dispute only moves to a status of a higher rank. A dispute that was lost can still be won by an appeal. */
 const ranks = { open: 0, lost: 1, won: 2 };
 const verbs = { open: "opened", lost: "lost", won: "won" } as const;
 

@@ -93,8 +93,8 @@ export const rechargeChange = (
 ): Change => change(rechargeKind, verb, recharge.id, { after: { ...rechargeView(recharge), ...more } });
 
 /**
- * Plans the end of a recharge after its page has a result. On this page, the payer confirms the payment. Plans nothing
- * if there is no such recharge, or if the recharge was paid before.
+ * Plans the end of a recharge after the page on which the payer confirms the payment has a result. Plans nothing if the
+ * recharge does not exist, or if it was paid before.
  */
 export async function planPageResult(
   table: Reader,

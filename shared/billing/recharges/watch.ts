@@ -38,8 +38,8 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
 
 /**
  * The daily check of an account. Checks the wallet. Records an event 7 to 2 days before the account becomes past due,
- * and another event on the last day before. Does the same before a past due account is suspended. Each event is
- * recorded once, however often this function runs.
+ * and another event when this day is tomorrow or today. Does the same before a past due account is suspended. Each
+ * event is recorded once, however often this function runs.
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);
@@ -100,8 +100,8 @@ function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
 }
 
 /**
- * Whether automatic recharges will pay an amount. This is so if automatic recharges are on, the last recharge has not
- * failed, and the limits of the month allow the amount.
+ * Whether automatic recharges will pay an amount: automatic recharges are on, the last recharge has not failed, and the
+ * limits of the month allow the amount.
  */
 async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
   const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(

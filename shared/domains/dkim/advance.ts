@@ -16,15 +16,18 @@ import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
- * How long the record of a key stays in the DNS after the key signed its last mail, in milliseconds. Mail may be on its
- * way for this time.
+ * How long the record of a key stays in the DNS after the key signed its last mail, in milliseconds. A receiver may get
+ * such mail late, and still needs the record.
  */
 const retiringMs = 7 * dayMs;
 
-/** The waits between looks for the record of a new key, in milliseconds: from a minute to six hours. */
+/**
+ * The waits between looks for the record of a new key, in milliseconds: from a minute to six hours. The last wait is
+ * repeated.
+ */
 const lookWaitsMs = [1, 2, 5, 10, 30, 60, 180, 360].map((minutes) => minutes * minuteMs);
 
-/** A domain with a rotation of its DKIM key that is not over. */
+/** A domain whose DKIM key is being rotated. */
 type Rotating = StoredDomain & { dkim: DkimState };
 
 /** Whether a rotation of the domain's key is due at exactly this time. */
@@ -42,7 +45,8 @@ export async function advanceDkim(accountId: string, id: string, at: string, wor
   if (!isInUse(domain)) return wait(domain, dayMs, looks, work);
   if (next) {
     if (await isSeen(domain, next.selector, work)) return step(domain, planNewKey, work);
-    return wait(domain, lookWaitsMs[looks] ?? lookWaitsMs.at(-1) ?? dayMs, looks + 1, work);
+    const waitMs = lookWaitsMs[Math.min(looks, lookWaitsMs.length - 1)] ?? dayMs;
+    return wait(domain, waitMs, looks + 1, work);
   }
   if (former) await step(domain, planKeyRemoval, work);
   await syncZone(accountId, id, work);

@@ -23,7 +23,7 @@ import { getZone } from "../zone.ts";
  * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` if the domain is not in use;
- * - 409 `rotation_running` until the last rotation is complete;
+ * - 409 `rotation_running` while an earlier rotation is not complete;
  * - 409 `record_conflict` if another record has the name of the new key's record.
  */
 export async function rotateDkim(
@@ -65,15 +65,15 @@ const firstLookMs = minuteMs;
 type Rotation = { planned: ChangePlan<StoredDomain>; isServed: boolean };
 
 /**
- * Plans the beginning of a rotation. The caller makes the key `next` first, because a transaction must not wait for a
- * new key.
+ * Plans the beginning of a rotation. The caller makes the key `next` before the transaction, because a transaction must
+ * not wait for a new key.
  */
 async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, now: Date): Promise<Rotation> {
   const { account_id, id, name } = domain;
   const record = dkimRecord(next);
   const key = dkimKey(account_id, id);
   const signing = signingOf(domain);
-  const [keys, zone, atNewName, published] = await Promise.all([
+  const [keys, zone, atNewName, ofSigningKey] = await Promise.all([
     table.get(key, Dkim),
     getZone(table, account_id, id),
     recordsIn(table, account_id, id, record.name),
@@ -82,11 +82,11 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   if (!keys || !zone) throw notFound();
   const [inTheWay] = atNewName;
   if (inTheWay) {
-    const detail = `The name ${record.name} of ${name} has the record ${inTheWay.id}. The new key needs this name. Delete the record first.`;
+    const detail = `The name ${record.name} of ${name} has the record ${inTheWay.id}. The new key needs this name. Delete the record, and rotate the key again.`;
     throw new Problem("record_conflict", detail, { conflicts_with: inTheWay.id });
   }
-  const isHosted = published.some(({ is_system_managed }) => is_system_managed);
-  const edits = isHosted ? [{ zone, added: [record], isSystem: true }] : [];
+  const hasMailRecords = ofSigningKey.some(({ is_system_managed }) => is_system_managed);
+  const edits = hasMailRecords ? [{ zone, added: [record], isSystem: true }] : [];
   const { sole, changes } = await planRecords(table, account_id, edits, now);
   const at = now.toISOString();
   const due_at = later(now, firstLookMs);
@@ -97,7 +97,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
     due_at,
     looks: 0,
   };
-  const record_count = domain.record_count + (isHosted ? 1 : 0);
+  const record_count = domain.record_count + (hasMailRecords ? 1 : 0);
   const { after, writes } = domainUpdate(domain, { dkim, record_count, updated_at: at });
   const planned = {
     value: after,
@@ -109,7 +109,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
     sole,
     changes: [await domainChange(table, "dkim_rotation_started", domain, after), ...changes],
   };
-  return { planned, isServed: isHosted && zone.wanted };
+  return { planned, isServed: hasMailRecords && zone.wanted };
 }
 
 /**

@@ -47,7 +47,7 @@ const SetupRecord = z
     full_name: z.string().meta({ description: "The record's full name." }),
     value: z.string().nullable().meta({
       description:
-        "The value to publish. If the domain already has an SPF record, the value is this record with our terms added. Null for the DKIM record before its key is made. The key of an external domain is made at once. The key of a hosted domain is made when the domain becomes active.",
+        "The value to publish. If the domain's SPF record is `different`, the value is that record with our terms added. Null for the DKIM record before its key is made. The key of an external domain is made at once. The key of a hosted domain is made when the domain becomes active.",
     }),
     priority: z.int().nullable().meta({ description: "The priority of an MX record; else null." }),
     required: z.boolean().meta({ description: "Whether mail depends on the record." }),
@@ -61,7 +61,7 @@ const SetupRecord = z
     observed: z.array(z.string()).meta({ description: "The values that the public DNS has at the record's name." }),
     message: z.string().meta({ description: "The meaning of the status, or the next step, for people." }),
   })
-  .meta({ id: "DnsSetupRecord", description: "A record that a domain's mail needs." });
+  .meta({ id: "DnsSetupRecord", description: "A record to publish for a domain." });
 type SetupRecord = z.output<typeof SetupRecord>;
 
 export const DnsSetup = z
@@ -70,7 +70,7 @@ export const DnsSetup = z
     dns_mode: DnsMode.meta({ description: "The host of the domain's DNS." }),
     is_complete: z.boolean().meta({ description: "Whether all required records are `ok`." }),
     checked_at: Timestamp.meta({ description: "When the public DNS was queried." }),
-    records: z.array(SetupRecord).meta({ description: "All records that the domain's mail needs." }),
+    records: z.array(SetupRecord).meta({ description: "All records to publish for the domain." }),
   })
   .meta({ id: "DnsSetup", description: "The records to publish for a domain, with their values in the public DNS." });
 export type DnsSetup = z.output<typeof DnsSetup>;
@@ -86,7 +86,7 @@ const isOptional = ({ purpose }: SystemRecord): boolean => purpose in benefits;
 /** Whether a record belongs to a DKIM key that does not sign at present. */
 const isOtherKey = ({ purpose }: SystemRecord): boolean => purpose === "dkim_next" || purpose === "dkim_former";
 
-/** The place of a record in the answer: the records are in the order of `Purpose`. */
+/** The place of a record in the answer. The records are in the order of `Purpose`. */
 const placeOf = ({ purpose }: SetupRecord): number => Purpose.options.indexOf(purpose);
 
 /**
@@ -185,7 +185,8 @@ async function mailRecord(
     const own = isThere ? "The record is correct." : `Mail does not go to ${record.value}.`;
     return setupRecord(domain, record, record.value, { status: statusOf(observed, isThere), observed, message: own });
   }
-  // A record with a warning is right, except a wrong DMARC record, and a record that lacks something.
+  // A record with a warning counts as right, with two exceptions: a DMARC record, and a record that lacks something
+  // (`missing`).
   const isWrong = record.purpose === "dmarc" || check.missing !== undefined;
   const isRight = check.status === "pass" || (check.status === "warn" && !isWrong);
   const seen = { status: statusOf(observed, isRight), observed, message };
@@ -199,13 +200,13 @@ async function mailRecord(
   return setupRecord(domain, record, value, { ...seen, message: `${message}${fault}` });
 }
 
-/** The types of the records that `valuesAt` looks up. */
-const askable = new Set(["A", "AAAA", "TXT", "CNAME"] as const);
+/** The types of records for which `valuesAt` asks the DNS. */
+const askedTypes = new Set(["A", "AAAA", "TXT", "CNAME"] as const);
 
-/** The values that the public DNS has for a record's name and type, or the reason why there was no answer. */
+/** The values that the public DNS has for a record's name and type. If the DNS gave no answer, `fault` says why. */
 async function valuesAt({ name, type }: SystemRecord, domain: StoredDomain, resolver: Resolver) {
-  const asked = [...askable].find((one) => one === type) ?? "TXT";
-  const answer = await resolver.resolve(absoluteName(name, domain.name), asked);
+  const typeToAsk = [...askedTypes].find((asked) => asked === type) ?? "TXT";
+  const answer = await resolver.resolve(absoluteName(name, domain.name), typeToAsk);
   if (answer.status === "unknown") return { fault: `The record could not be checked: ${answer.reason}.` };
   const found = answer.status === "found" ? answer.records.filter((one) => one.type === type) : [];
   return { values: found.flatMap(valueOf) };

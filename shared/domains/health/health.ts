@@ -54,7 +54,7 @@ export const Health = z
     domain: z.string().meta({ description: "The domain's name." }),
     status: z.enum(["healthy", "degraded", "failing", "unknown"]).meta({
       description:
-        "`failing` if mail does not arrive, `degraded` if something else is wrong. A domain with warnings only is `healthy`.",
+        "`failing` if the delegation or the MX records are wrong, `degraded` if something else is wrong. A domain with warnings only is `healthy`. With `unknown`, the delegation or the MX records could not be checked.",
     }),
     checked_at: Timestamp.meta({ description: "When the DNS was queried." }),
     checks: z.array(HealthCheck).meta({ description: "The checks and their results." }),
@@ -191,7 +191,10 @@ export async function healthOf(
   };
 }
 
-/** The overall status of the checks. It is `failing` without the delegation or the MX record: then no mail arrives. */
+/**
+ * The overall status of the checks. The status is `failing` if the check of the delegation or of the MX records fails,
+ * because mail then fails to arrive, or arrives late.
+ */
 export function overallStatus(checks: readonly Check[]): Health["status"] {
   const failed = checks.filter(({ status }) => status === "fail").map(({ name }) => name);
   if (failed.includes("ns") || failed.includes("mx")) return "failing";

@@ -16,7 +16,8 @@ import { systemRecords, type SystemRecord } from "../records/system-records.ts";
 type CheckName = "ns" | "proof" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
 
 /**
- * The result of a check. `unknown` means that the check could not be completed, so it says nothing about the domain.
+ * The result of a check. `unknown` means that the check could not be completed. The result then says nothing about the
+ * domain.
  */
 export type Check = {
   name: CheckName;
@@ -28,8 +29,8 @@ export type Check = {
 };
 
 /**
- * The domain to check. One DNS question takes 4 seconds at most. The further steps of a check, such as the look-ups of
- * an SPF record, end with `budget`.
+ * The domain to check, and the resolver for the check. One DNS question takes 4 seconds at most. The further steps of a
+ * check, such as the look-ups of an SPF record, end when `budget` is used up.
  */
 export type HealthQuestion = { resolver: Resolver; domain: string; budget?: Budget | undefined };
 
@@ -76,7 +77,7 @@ export async function checkMx({ resolver, domain }: HealthQuestion, wanted: read
   return { name: "mx", status: "pass", expected, observed, message: "Mail goes to us." };
 }
 
-/** The terms of our SPF record that allow mail from us. */
+/** The terms of an SPF record that name senders: includes and addresses. */
 export const spfTerms = (record: string): string[] =>
   record.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term));
 
@@ -140,8 +141,8 @@ async function spfCost(
 }
 
 /**
- * Checks that a name has exactly one text with the right beginning, and that the text is right. If not, the result has
- * the status `wrong`.
+ * Checks that a name has exactly one text with the right beginning, and that the text is right. If not, `wrong` is the
+ * status of the result.
  */
 export async function checkText(
   name: CheckName,
@@ -156,17 +157,17 @@ export async function checkText(
   const [only] = observed;
   const about = { name, expected, observed };
   if (only === undefined) {
-    return { ...about, status: wrong, message: `There is no such record at ${wanted.name}.`, missing: wanted };
+    return { ...about, status: wrong, message: `There is no record of this kind at ${wanted.name}.`, missing: wanted };
   }
   if (observed.length > 1)
-    return { ...about, status: wrong, message: `There are several such records at ${wanted.name}. Keep one.` };
+    return { ...about, status: wrong, message: `There are several records of this kind at ${wanted.name}. Keep one.` };
   if (isRight(only)) return { ...about, status: "pass", message: "The record is correct." };
   return { ...about, status: wrong, message: "The record has another value.", missing: wanted };
 }
 
 /**
  * Checks the record for reports on TLS connections (RFC 8460). If the domain has no `tls_report_email`, its owner may
- * have made the record, so any such record is right. If there is no record, the result is a warning.
+ * have made a record. So any record for such reports is right, and a missing record is only a warning.
  */
 export async function checkTlsRpt(
   asked: HealthQuestion,
@@ -193,8 +194,8 @@ export async function checkTlsRpt(
 }
 
 /**
- * Whether a blocklist has the domain. An answer of 127.255.255.x does not say this: it means that the list refuses the
- * question.
+ * Whether a blocklist has the domain. An answer of 127.255.255.x does not say this. With such an answer, the list
+ * refuses the question.
  */
 const isListed = (answer: DnsAnswer): boolean =>
   answer.status === "found" &&
@@ -205,8 +206,10 @@ export async function checkBlocklists({ resolver, domain }: HealthQuestion, zone
   const name = "blocklist";
   if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
   const answers = await Promise.all(zones.map((zone) => resolver.resolve(`${domain}.${zone}`, "A")));
-  const on = zones.filter((_, index) => answers[index] && isListed(answers[index]));
-  if (on.length > 0) return { name, status: "fail", observed: on, message: `The domain is on ${on.join(", ")}.` };
+  const listedIn = zones.filter((_, index) => answers[index] && isListed(answers[index]));
+  if (listedIn.length > 0) {
+    return { name, status: "fail", observed: listedIn, message: `The domain is on ${listedIn.join(", ")}.` };
+  }
   const isClear = answers.every(({ status }) => status === "absent" || status === "none");
   if (isClear) return { name, status: "pass", message: "The domain is on no blocklist." };
   return { name, status: "unknown", message: "A blocklist does not answer." };

@@ -29,8 +29,8 @@ type Fetched = { text: string } | { fault: string } | { unknown: string };
 type Source = { secure: boolean; address: string; port: number; host: string };
 
 /**
- * The server that has the policy of a domain. Except for `MTA_STS_SERVER`, a server without a public address is never
- * asked.
+ * The server that has the policy of a domain, or the reason why none can be asked. Except for `MTA_STS_SERVER`, a
+ * server without a public address is never asked.
  */
 async function policySource({
   domain,
@@ -81,12 +81,12 @@ async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
       request.destroy();
     };
     request.on("error", ({ code = "", message }: NodeJS.ErrnoException) => {
-      if (isCertificateFault(code)) end({ fault: `its certificate is not valid (${code})` });
+      if (isCertificateFault(code)) end({ fault: `the certificate of its host is not valid (${code})` });
       else end({ unknown: code === "ABORT_ERR" ? noTime : message });
     });
     request.on("response", (response) => {
       const { statusCode = 0, headers } = response;
-      if (statusCode !== 200) return end({ fault: `it answers with status ${statusCode}` });
+      if (statusCode !== 200) return end({ fault: `its host answers with the status ${statusCode}` });
       if (!/^text\/plain\b/i.test(headers["content-type"] ?? "")) return end({ fault: "it is not text/plain" });
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -108,9 +108,9 @@ type PolicyResult = Pick<Check, "status" | "message">;
 
 /**
  * The result for a policy that is announced in the DNS. `mode` is the mode that our policy must have, `testing` or
- * `enforce`. It is undefined while our policy is off: the policy is then a policy of another host, or ours with the
- * mode `none`. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail
- * hosts always fails.
+ * `enforce`. `mode` is undefined while our policy is off. The announced policy is then one of another host, or our own
+ * with the mode `none`. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our
+ * mail hosts always fails.
  */
 async function checkPolicy(
   asked: HealthQuestion,
@@ -175,7 +175,8 @@ export async function checkMtaSts(
     ...check
   } = await checkText(name, asked, record, { begins, isRight, wrong: isOn ? "fail" : "warn" });
   // While our policy is off, any record is right, so the result has no expected value and no record to add.
-  const about = { ...check, ...(isOn ? { expected: values ?? [], ...(missing ? { missing } : {}) } : {}) };
+  const wantedValues = isOn ? { expected: values ?? [], ...(missing ? { missing } : {}) } : {};
+  const about = { ...check, ...wantedValues };
   if (check.status === "pass")
     return { ...about, ...(await checkPolicy(asked, isOn ? mode : undefined, isOn ? "fail" : "warn")) };
   return check.status === "warn" && check.observed?.length === 0 ? { ...about, message: offMessage } : about;

@@ -6,7 +6,7 @@ import type { Resolver } from "../../dns/answer.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { ParsedRecord } from "../records/record.ts";
 
-/** Why a name is not delegated to us, or `not_checked`. */
+/** Why a name is not delegated to us. `not_checked` if the DNS gave no answer. */
 const delegationFaults = ["not_checked", "not_registered", "not_delegated", "other_nameservers"] as const;
 
 /** The result of checking how the parent zone delegates a name. */
@@ -73,11 +73,11 @@ async function delegationState(resolver: Resolver, domain: Delegated): Promise<D
   const unexpected = observed.filter((host) => !expected.includes(host));
   if (missing.length === 0 && unexpected.length === 0)
     return { verified: true, observed, fault: null, message: "The domain is delegated to us." };
-  const messages = [
+  const steps = [
     ...(missing.length === 0 ? [] : [`add ${joinNames(missing)}`]),
     ...(unexpected.length === 0 ? [] : [`remove ${joinNames(unexpected)}`]),
   ];
-  const message = remedyOf(domain, `At the registrar of ${name}, ${messages.join(" and ")}.`);
+  const message = remedyOf(domain, `At the registrar of ${name}, ${steps.join(" and ")}.`);
   return { verified: false, observed, fault: "other_nameservers", message };
 }
 
@@ -163,9 +163,10 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
     const message = `The name is still delegated to us. Before you change the delegation, add the TXT record of \`dns_setup\`.`;
     return { verified: true, fault: null, message, record, delegation };
   }
-  // The delegation could not be checked, and it may be the proof. So without the record, the result is unknown.
-  const isDelegationOpen = delegation !== undefined && delegation.verified === undefined;
-  const { verified, fault, message } = record.verified === false && isDelegationOpen ? delegation : record;
+  // If the record is missing and the delegation could not be checked, the delegation may still be a proof. Then the
+  // result is that of the delegation, which is unknown. In all other cases, the result is that of the record.
+  const isDelegationUnknown = delegation !== undefined && delegation.verified === undefined;
+  const { verified, fault, message } = record.verified === false && isDelegationUnknown ? delegation : record;
   return { verified, fault, message, record, ...(delegation ? { delegation } : {}) };
 }
 

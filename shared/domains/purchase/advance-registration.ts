@@ -21,6 +21,7 @@ const isRegistering = (domain: StoredDomain | undefined): domain is Registering 
 const registering: RequestKind<Registering> = {
   operation: "register",
   isOpen: isRegistering,
+  // A domain counts the looks of its registration in `failures`.
   progress: ({ failures: looks, purchase }) => ({ ...purchase, looks }),
   members: ({ purchase }, { looks: failures = 0, ...progress }, due_at) => ({
     purchase: { ...purchase, ...progress },
@@ -89,8 +90,8 @@ function success(domain: Registering, found: Registration, now: Date): Ended {
 }
 
 /**
- * Marks the registration as failed. After this any account can try to register the name, also this account. A domain
- * that had lost the name before the purchase gets its former `deletes_at` and registration back.
+ * Marks the registration as failed. After this, any account can try to register the name, and so can this account. A
+ * domain that had lost the name before the purchase gets its former `deletes_at` and registration back.
  */
 function failure(domain: Registering, { failed, operation }: Failed, now: Date): Ended {
   const { kept_until: until = null, kept_registration = unregistered("failed") } = domain.purchase;

@@ -43,7 +43,8 @@ export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise
  * - if the transfer was over before;
  * - if the transfer failed, but another process has advanced it meanwhile.
  *
- * After a success, throws 503 while the zone of a domain that had lost its name is being removed.
+ * If the domain has lost its name during the transfer, throws 503 after a success while the zone of the domain is being
+ * removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);
@@ -106,14 +107,14 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
   if (isLost && domain.due_at !== domain.deletes_at) {
     throw new Problem("busy", `The zone of ${domain.name} is being removed.`, { retry_after: 60 });
   }
-  const begins = {
+  const waiting = {
     status: "pending_delegation",
     status_reason: null,
     deletes_at: null,
     is_open: true,
   } as const;
   return {
-    ...(isLost || domain.status === "pending_transfer" ? begins : {}),
+    ...(isLost || domain.status === "pending_transfer" ? waiting : {}),
     ...(isLost ? regainedMembers(domain) : {}),
     source: "purchased",
     registration: registrationOf(found),

@@ -16,8 +16,7 @@ import type { Purchase, Transfer } from "../registration-state.ts";
 const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
 /**
- * How long a batch and its contact are stored, in seconds. Before the end of this time, the registration or transfer of
- * each name is over.
+ * How long a batch and its contact are stored, in seconds. The registration or transfer of each name is over earlier.
  */
 const keptSeconds = 60 * 86_400;
 
@@ -36,9 +35,9 @@ export const StoredBatch = z.object({
   dns_mode: DnsMode.default("hosted"),
   waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
   /**
-   * The ids of the account's domains that have waiting names. The request has checked that the caller may buy the names
-   * of these domains. If another domain of the account has got a waiting name since, the batch does not buy this name.
-   * Batches of earlier versions have no ids here.
+   * The ids of the account's domains whose names are among `waiting`. The request has checked that the caller may buy
+   * the names of these domains. If another domain of the account has got one of the names since, the batch does not buy
+   * the name. Batches of earlier versions have no ids here.
    */
   own_ids: z.array(z.string()).default([]),
   created_at: Timestamp,

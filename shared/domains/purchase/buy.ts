@@ -51,7 +51,7 @@ export class OneByOne extends Error {}
 /** The account, workspace and batch of the domains that a transaction buys, and the time of the transaction. */
 export type BatchPlace = { accountId: string; workspaceId: string; batchId: string; now: Date };
 
-/** The two kinds of orders: names are registered, or transferred to us. */
+/** A kind of order. There are two kinds: one registers names, and the other transfers names to us. */
 export type OrderKind = {
   type: OrderType;
   /** Asks the registrar for the prices of names. A name without an answer in time is `unchecked`. */
@@ -80,8 +80,8 @@ type Order = {
 };
 
 /**
- * How many names one transaction buys at most. Each name takes about 14 writes, with its hold and its audit log
- * entries.
+ * How many names one transaction buys at most. Each name takes about 14 of the 100 writes that a transaction can have,
+ * with its hold and its audit log entries.
  */
 const namesAtOnce = 5;
 
@@ -104,12 +104,12 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: W
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name
-      // bought.
+      // Another run of the batch has bought one of these names at another price meanwhile. The next round of this loop
+      // finds that the name is bought.
       else if (error instanceof MovementConflict) continue;
       else if (error instanceof OneByOne) atOnce = 1;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
-      // Money that is too little for several names may be enough for one.
+      // The money is too little for these names together, but may be enough for one of them.
       else if (some.length > 1) atOnce = 1;
       else some.forEach(({ name }) => settle({ name, code: "insufficient_funds" }));
     }
@@ -120,7 +120,7 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: W
 /** The id of the hold in the wallet for a name of a batch. */
 export const holdIdOf = (batchId: string, name: string): string => `purchase/${batchId}/${name}`;
 
-/** For a code and a name, the function that makes the error. The `orElse` of a write takes such a function. */
+/** Returns a function that makes the error for a code and a name, as the `orElse` of a write needs it. */
 export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(name, code);
 
 type Batch = Pick<Order, "accountId" | "batchId">;

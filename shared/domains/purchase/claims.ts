@@ -45,6 +45,7 @@ export async function planClaims(
     const { name } = domain;
     const holder = holderByName.get(name);
     const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: refuse("domain_taken")(name) };
+    // A present holder stays the holder for now. Without a holder, the domain becomes the holder at once.
     return [buyerClaim, holder ? { check: holderKey(name), if: { ...holder } } : holderWrite(domain, "absent")];
   };
 }

@@ -32,17 +32,17 @@ export const ContactMembers = z.strictObject({
   country: Country,
 });
 
-/** Countries whose addresses need a state: Google's address data (libaddressinput), `require`. */
+/** Countries whose addresses need a state, by `require` in Google's address data (libaddressinput). */
 const countriesWithStates: ReadonlySet<string> = new Set(["AU", "CA", "US"]);
 
-/** Countries without postal codes, or where many addresses have none (Universal Postal Union). */
+/** Countries in which all or many addresses have no postal code (Universal Postal Union). */
 const countriesWithoutCodes: ReadonlySet<string> = new Set(
   `AE AG AO AQ AW BF BI BJ BO BQ BS BV BW BZ CD CF CG CI CK CM CW DJ DM ER FJ GD GH GM GQ GY HK HM JM KI KM KN KP LY ML MO
   MR MW NR NU QA RW SB SC SL SR SS ST SX SY TD TF TG TK TL TO TV UG UM VU WS YE ZW`.split(/\s+/),
 );
 
-/** Top-level domains whose names are for companies only: the .au licensing rules of auDA, 2.4.4. */
-const companyTlds: readonly string[] = [".com.au", ".net.au"];
+/** The ends of names that only companies can register (.au licensing rules of auDA, 2.4.4). */
+const companyEnds: readonly string[] = [".com.au", ".net.au"];
 
 type Address = Partial<Pick<Contact, "organization" | "state" | "zip" | "country">>;
 
@@ -61,9 +61,9 @@ export function missingInCountry({ country = "", state, zip }: Address): Missing
 
 /** The members that a contact needs because of the registries of these names, and lacks. */
 export function missingForNames(names: readonly string[], { organization }: Address): Missing[] {
-  const needing = names.find((name) => companyTlds.some((tld) => name.endsWith(tld)));
+  const needing = names.find((name) => companyEnds.some((end) => name.endsWith(end)));
   if (needing === undefined || !isEmpty(organization)) return [];
-  return [{ member: "organization", message: `The registry of ${needing} registers names of companies only` }];
+  return [{ member: "organization", message: `The registry of ${needing} registers names only for companies` }];
 }
 
 const isEmpty = (text: string | null | undefined): boolean => (text ?? "") === "";

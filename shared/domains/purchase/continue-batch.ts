@@ -17,7 +17,7 @@ import { sealContext, transferOrder } from "./transfer.ts";
 
 /** How long one run waits for the prices of the names, in milliseconds. */
 const budgetMs = 20_000;
-/** How long after the payment a registry that does not answer is still asked again, in milliseconds. */
+/** The time after the payment in which a registry is asked again if it does not answer, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
@@ -61,8 +61,8 @@ export async function continueBatch(accountId: string, batchId: string, at: stri
   const batch = await getBatch(work.table, accountId, batchId);
   if (batch && batch.waiting.length > 0) {
     const refused = await buyWaiting(batch, work);
-    const isEarly = work.now().getTime() - Date.parse(at) < patienceMs;
-    if (isEarly && [...refused.values()].includes("unchecked")) return;
+    const mayAskAgain = work.now().getTime() - Date.parse(at) < patienceMs;
+    if (mayAskAgain && [...refused.values()].includes("unchecked")) return;
     await finish(batch, refused, work);
   }
   await work.table.attempt({ delete: dueKey(batchQueue, [accountId, batchId], at) });
@@ -92,12 +92,16 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
     wanted,
     writer,
   );
-  return new Map([...offers, ...outcomes].flatMap((one) => ("code" in one ? [[one.name, one.code] as const] : [])));
+  const refused = [...offers, ...outcomes].flatMap((one) => ("code" in one ? [[one.name, one.code] as const] : []));
+  return new Map(refused);
 }
 
 const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
-/** The name at its present price, or the reason why the name is not bought, such as a price above the agreed price. */
+/**
+ * The name at its present price. If the name cannot be bought, or its price is above the agreed price, the reason why
+ * it is not bought.
+ */
 function offerOf(
   agreed: Wanted,
   { price, reason }: Partial<Quote<string>> = {},

@@ -24,14 +24,16 @@ const { not_registrable, unsupported_tld, domain_premium, domain_invalid, unchec
  */
 const checkingTlds = new Set(["br", "de", "it"]);
 
-const isChecking = (nameOrTld: string): boolean => checkingTlds.has(nameOrTld.slice(nameOrTld.lastIndexOf(".") + 1));
+/** Whether the registry of a name or a top-level domain delegates only to nameservers that answer already. */
+const checksNameservers = (nameOrTld: string): boolean =>
+  checkingTlds.has(nameOrTld.slice(nameOrTld.lastIndexOf(".") + 1));
 
 /**
  * The refusal of a name whose registry would not delegate it to our nameservers; undefined for other names. `remedy` is
  * a sentence that says what to do.
  */
 const delegationRefusal = (name: string, remedy: string): Quote<"unsupported_tld"> | undefined =>
-  isChecking(name)
+  checksNameservers(name)
     ? {
         name,
         reason: "unsupported_tld",
@@ -184,7 +186,7 @@ export async function askQuotes<Reason extends string>(
 }
 
 /**
- * The top-level domains under which names can be bought; undefined if the call of the registrar fails, or has no answer
+ * The top-level domains under which names can be bought; undefined if the call to the registrar fails, or has no answer
  * within `budgetMs`.
  */
 export async function tldsOf(
@@ -195,7 +197,7 @@ export async function tldsOf(
   const late = new Promise<undefined>((settle) => (timer = setTimeout(() => settle(undefined), budgetMs)));
   try {
     const sold = await Promise.race([registrar.tlds(), late]);
-    return sold?.filter((tld) => !isChecking(tld));
+    return sold?.filter((tld) => !checksNameservers(tld));
   } catch (error) {
     log.error("no list of top-level domains", { reason: String(error) });
     return undefined;

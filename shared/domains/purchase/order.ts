@@ -70,7 +70,7 @@ export const orderIdOf = (accountId: string, kind: string, { keyId, now }: Pick<
  * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
- * - 503 if the registrar answers about none of the free names, with the exceptions that `priceOrder` describes;
+ * - 503 if the registrar does not answer about any name, with the exceptions that `priceOrder` describes;
  * - 503 if the payment provider does not answer, and no name was bought.
  */
 export async function placeOrder<Answer>(
@@ -106,7 +106,7 @@ export async function placeOrder<Answer>(
   });
 }
 
-/** The names of an order with their prices, and their results so far. */
+/** An order after its names were priced: its names with their prices, and the results so far. */
 type PricedOrder = {
   own: NameStates["own"];
   earlier: readonly Earlier[];
@@ -121,8 +121,8 @@ type PricedOrder = {
  * Asks for the prices of an order's names. Throws:
  * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
- * - 503 if the registrar answers about none of the free names. But if another name is taken, or an earlier attempt
- *   bought a name, the free names fail as `unchecked` instead.
+ * - 503 if the registrar is asked about names, and answers about none of them. But if another account has one of the
+ *   order's names, or an earlier attempt bought a name, the names without an answer fail as `unchecked` instead.
  */
 export async function priceOrder(order: Order, context: Context): Promise<PricedOrder> {
   const { kind, accountId, batchId, names } = order;
@@ -245,11 +245,11 @@ async function buy(
     (await getBatch(table, accountId, batchId)) ? [] : [{ put: batchItem(batch), if: "absent" }];
   const place = { kind, accountId, workspaceId: request.workspace_id, batchId, planMore };
   const unpaid = new Set<string>();
-  for (const bought of await buyNames(place, wanted, context)) {
-    const { name } = bought;
-    const code = "code" in bought ? bought.code : undefined;
+  for (const outcome of await buyNames(place, wanted, context)) {
+    const { name } = outcome;
+    const code = "code" in outcome ? outcome.code : undefined;
     if (code === "insufficient_funds") unpaid.add(name);
-    const made = "domain" in bought ? bought.domain : undefined;
+    const made = "domain" in outcome ? outcome.domain : undefined;
     // Another attempt of this order may have bought the name meanwhile.
     const isInAccount = code === undefined || code === "domain_exists";
     const found = made ?? (isInAccount ? await domainByName(table, accountId, name) : undefined);

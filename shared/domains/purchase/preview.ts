@@ -27,12 +27,10 @@ export async function previewOrder<Answer>(
   // If the wallet does not cover the names, an order buys them only after the payment. So the present obstacles do not
   // count.
   const obstacles = isCovered ? await obstaclesOf(order, agreed, own, context) : new Map<string, NameTaken["code"]>();
+  const status = isCovered ? boughtAs[kind.type] : "payment_required";
   for (const { name } of agreed) {
     const code = obstacles.get(name);
-    results.set(
-      name,
-      code ? result("failed", null, code) : result(isCovered ? boughtAs[kind.type] : "payment_required"),
-    );
+    results.set(name, code ? result("failed", null, code) : result(status));
   }
   const held = totalCharge(
     agreed.filter(({ name }) => !obstacles.has(name)),

@@ -31,11 +31,11 @@ export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDom
   prepare: async (wanted) => wanted,
   plan: async (table, place, wanted) => {
     const { accountId } = place;
-    const [claim, owns] = await Promise.all([
+    const [claim, ownDomains] = await Promise.all([
       planClaims(table, accountId, wanted),
       Promise.all(wanted.map(({ name }) => domainOfNewName(table, accountId, name))),
     ]);
-    const lost = owns.find((own) => own && isDetached(own));
+    const lost = ownDomains.find((own) => own && isDetached(own));
     const [first] = wanted;
     if (!lost || !first) return planNew(table, place, wanted, claim);
     // The order also moves the domain that has lost its name to the workspace of the order. A transaction can change
@@ -70,7 +70,7 @@ async function planNew(table: Reader, place: BatchPlace, wanted: readonly Wanted
   return { domains, writes, changes };
 }
 
-/** Plans the return of a lost name to its domain. The domain keeps the contents that it still has. */
+/** Plans that a domain which has lost its name gets the name back. The domain keeps the contents that it still has. */
 async function planRegained(
   table: Reader,
   place: BatchPlace,

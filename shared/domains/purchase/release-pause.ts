@@ -33,7 +33,7 @@ export const releasedWrite = (name: string, now: Date): Write => ({
  */
 const pauseMs = skewMs + 60_000;
 
-/** When the pause of a name ends (RFC 3339). A past time if the name was not released lately. */
+/** When the pause of a name ends (RFC 3339). For a name that was not released lately, a time that has passed. */
 async function pauseEnd(table: Reader, name: string): Promise<string> {
   const released = await table.get(releasedKey(name), Released);
   return later(new Date(released?.at ?? 0), pauseMs);

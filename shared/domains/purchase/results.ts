@@ -106,7 +106,10 @@ export const resultOfEarlier = (
   permissions: Permissions,
 ): NameResult => result(boughtAs[type], domain ? shownId(domain, permissions) : null);
 
-/** The result for a name that the registrar does not offer. */
+/**
+ * The result for a name that the registrar does not offer. `unchecked` for a name with a price, which has no other
+ * result yet.
+ */
 export function resultOfQuote({ reason = "unchecked", detail, transferableAt }: Quote<ErrorCode>): NameResult {
   const { error, ...rest } = result("failed", null, reason);
   return {
@@ -116,7 +119,7 @@ export function resultOfQuote({ reason = "unchecked", detail, transferableAt }: 
   };
 }
 
-/** The members of an answer that are about the order as a whole. */
+/** The data for an answer that are about the order as a whole. `bought` is the status of a name that was bought. */
 type Whole = {
   bought: Bought;
   wanted: readonly { name: string; price: number }[];

@@ -12,7 +12,7 @@ import { registrable } from "../registrable.ts";
 import { warningsFor } from "../setup/lookalikes.ts";
 import { registrationQuotes, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
 
-const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
+const tldForm = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 const tldError = "Write a top-level domain such as com";
 
 /** The query of a search. Top-level domains are a list, or one text with commas. */
@@ -31,7 +31,7 @@ export const searchQuery = z.strictObject({
     .union(
       [
         z
-          .array(z.string().trim().toLowerCase().max(253).regex(tld, { error: tldError }))
+          .array(z.string().trim().toLowerCase().max(253).regex(tldForm, { error: tldError }))
           .min(1)
           .max(20),
         z
@@ -39,7 +39,7 @@ export const searchQuery = z.strictObject({
           .trim()
           .toLowerCase()
           .max(500)
-          .refine((text) => text.split(",").every((part) => tld.test(part.trim())), { error: tldError }),
+          .refine((text) => text.split(",").every((part) => tldForm.test(part.trim())), { error: tldError }),
       ],
       { error: "Write 1 to 20 top-level domains such as com" },
     )
@@ -103,10 +103,11 @@ function labelOf(keyword: string): string {
 const isValidName = (name: string): boolean => "name" in readName(name);
 
 /**
- * The names to ask for, at most 20: first the requested name, then its label under the other top-level domains, then
- * similar labels. The requested name is left out if the caller gave top-level domains, and the top-level domain of the
- * requested name is not among them. If the caller gave none, only the first of `tlds` are used, so that the similar
- * labels have room.
+ * The names to ask for, at most 20:
+ * - first the requested name, unless the caller gave top-level domains without the one of the requested name;
+ * - then the label of the query under `tlds`. If the caller gave no top-level domains, only the first of `tlds` are
+ *   used, to leave room for the similar labels;
+ * - then similar labels under the first of `tlds`.
  */
 function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);
@@ -124,7 +125,7 @@ function candidates(query: string, tlds: readonly string[], areTldsGiven: boolea
 
 /**
  * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results. The
- * calls of the registrar take `budgetMs` at most. A name is `unchecked` if the registrar does not answer for this name
+ * calls to the registrar take `budgetMs` at most. A name is `unchecked` if the registrar does not answer for this name
  * in this time.
  */
 export async function searchDomains(

@@ -81,7 +81,7 @@ async function planFresh(
 /** Whether the caller may transfer the name of `own`, a domain of the account. */
 type MayTake = (own: StoredDomain) => boolean;
 
-/** Plans the transfer of a name that the account has connected. The domain keeps everything but `auto_renew`. */
+/** Plans the transfer of a name that the account has connected. Of the domain's settings, only `auto_renew` changes. */
 async function planKept(
   table: Reader,
   place: BatchPlace,
@@ -108,11 +108,11 @@ async function planTransfers(
   { dnsMode, mayTake }: { dnsMode: DnsMode; mayTake: MayTake },
 ): Promise<Planned> {
   const { accountId } = place;
-  const owns = await Promise.all(wanted.map(({ name }) => domainByName(table, accountId, name)));
+  const ownDomains = await Promise.all(wanted.map(({ name }) => domainByName(table, accountId, name)));
   const claim = await planClaims(table, accountId, wanted);
-  const fresh = wanted.filter((_, index) => !owns[index]);
+  const fresh = wanted.filter((_, index) => !ownDomains[index]);
   const kept = wanted.flatMap((one, index) => {
-    const own = owns[index];
+    const own = ownDomains[index];
     return own ? [planKept(table, place, one, { own, claim, mayTake })] : [];
   });
   const planned = await Promise.all([planFresh(table, place, fresh, { dnsMode, claim }), ...kept]);

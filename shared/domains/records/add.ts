@@ -26,7 +26,7 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
 
 /**
  * Refuses a record that the domain cannot have together with its present records. If the new record replaces another
- * record, `except` is the id of the replaced record, which is not compared. Throws:
+ * record, `except` is the id of the replaced record. The replaced record is not compared. Throws:
  * - 409 `system_managed` if the name, or the type at this name, is reserved for a system record;
  * - 409 `record_exists` if the domain has the same record already;
  * - 409 `record_conflict` if another record excludes the new record;
@@ -46,7 +46,7 @@ export async function requireRoom(
       is_system_managed && name === record.name && (name !== "@" || type === record.type);
     const inTheWay = around.find(isInTheWay);
     const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
-    throw new Problem("system_managed", `${reason}. Such records change only with the domain's settings.`, extras);
+    throw new Problem("system_managed", `${reason}. System records change only with the domain's settings.`, extras);
   }
   const others = around.filter((one) => one.id !== except).map(parsedOf);
   const conflict = conflictOf(record, others);
@@ -57,8 +57,8 @@ export async function requireRoom(
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
   // A record that keeps its name is not checked against delegations, because its name was checked before. So an NS
-  // record can get another nameserver while the address of the former nameserver (its glue) is still below the name. A
-  // customer who had to delete this address first would break the delegation.
+  // record can get another nameserver while the address of the former nameserver (its glue) is still below the name. If
+  // the customer had to delete this address before the change, the delegation would break.
   if (around.some(({ id, name }) => id === except && name === record.name)) return;
   const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;

@@ -29,8 +29,8 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
   within: ["domain", "workspace"],
   find: async ({ params: { account_id, record_id } }, table) => {
     const record = await recordById(table, account_id, record_id);
-    if (record) table.seen?.note({ ...recordKey(account_id, record_id), ...record });
     if (!record) return undefined;
+    table.seen?.note({ ...recordKey(account_id, record_id), ...record });
     // The zone is not used here. It is read together with the domain, so that the later plan or view need not read it:
     // `aheadOfRecord` keeps the zone for them.
     const { domain_id } = record;

@@ -9,7 +9,10 @@ type Conflict = {
   message: string;
 };
 
-/** A record beside the new one. If both are of one import, `id` is the negative number of its entry. */
+/**
+ * A record beside the new one. If both records are of one import, `id` is the line of the other record's entry, as a
+ * negative number.
+ */
 type Existing = ParsedRecord & { id: number };
 type Rule = (candidate: ParsedRecord, other: Existing) => string | undefined;
 

@@ -40,12 +40,12 @@ function obstacleBelow(name: string, found: readonly Existing[], zone: string): 
   return {
     delegation,
     ids: found.map(({ id }) => id).toSorted((a, b) => a - b),
-    message: `If ${delegation} were delegated, the records below it would be lost: ${shown.join(", ")}${more}. Delete them first.`,
+    message: `If ${delegation} were delegated, the records below it would be lost: ${shown.join(", ")}${more}. Delete them before the delegation.`,
   };
 }
 
 /**
- * The delegation that excludes a record from a zone (RFC 1034 §4.2.1); undefined when there is none.
+ * The delegation that excludes a record from a zone (RFC 1034 §4.2.1); undefined if there is none.
  * - A record below a delegated name is excluded, unless the record is the address of a nameserver of the delegated
  *   name.
  * - An NS record that delegates a name is excluded while other records are below the name. An address of the record's

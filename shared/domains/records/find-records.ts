@@ -238,13 +238,16 @@ const services = `
   _caldavs._tcp _carddav._tcp _carddavs._tcp _sip._tls _sip._tcp _sip._udp _sips._tcp _sipfederationtls._tcp
   _xmpp-client._tcp _xmpp-server._tcp _matrix._tcp _matrix-fed._tcp _minecraft._tcp _ldap._tcp _kerberos._udp`;
 
-const listed = (names: string): string[] => names.trim().split(/\s+/);
+const splitNames = (names: string): string[] => names.trim().split(/\s+/);
 
-/** The usual names, relative to a zone, by the types that they can have. A name of any type can be a CNAME instead. */
+/**
+ * The usual names, relative to a zone. Each group is looked up with the types that its names usually have (`typesOf`).
+ * Any of the names can be a CNAME instead.
+ */
 const usualNames = {
-  hosts: listed(hosts),
-  texts: [...listed(texts), ...listed(selectors).map((selector) => `${selector}._domainkey`)],
-  services: listed(services),
+  hosts: splitNames(hosts),
+  texts: [...splitNames(texts), ...splitNames(selectors).map((selector) => `${selector}._domainkey`)],
+  services: splitNames(services),
 };
 
 /** Looks up the records of a zone at the usual names. Records of a wildcard are returned once, with the name `*`. */
@@ -261,7 +264,9 @@ async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<Foun
     for (const name of names) seen.add(name);
     const settled = await mapConcurrently(names, atOnce, (name) => recordsAt(name, lookup));
     const answers = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    // A name with a record of its own is not covered by the wildcard (RFC 4592 §3.3.1), so all its records are kept.
+    // If a name below the zone's own name has only the records of the wildcard, these records are left out, because the
+    // wildcard gives them too. A name with another record is not covered by the wildcard (RFC 4592 §3.3.1), so all its
+    // records are kept.
     const found = answers.flatMap(({ records: own }) =>
       own.every((record) => record.name !== "@" && ofWildcard.has(contentOf(record))) ? [] : own,
     );

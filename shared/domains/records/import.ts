@@ -233,8 +233,8 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 }
 
 /**
- * Adds a few records in one transaction. Records that another request has added since `some` was checked stay. Returns
- * the added records, and the entries that the domain cannot take any more.
+ * Adds a few records in one transaction. Another request may have added records since `some` was checked, and these
+ * records are kept. Returns the added records, and the entries that the domain cannot take any more.
  */
 const addSome = (
   { account_id, id }: StoredDomain,
@@ -282,13 +282,13 @@ export async function importRecords(
   const { fitting, skipped } = sortEntries(entries, domain, await recordsIn(table, domain.account_id, domain.id));
   const created: StoredRecord[] = [];
   const late: Skipped[] = [];
-  const wanted = dry_run ? [] : fitting;
-  for (let start = 0; start < wanted.length; start += recordsAtOnce) {
-    const done = await addSome(found, wanted.slice(start, start + recordsAtOnce), context);
+  const toAdd = dry_run ? [] : fitting;
+  for (let start = 0; start < toAdd.length; start += recordsAtOnce) {
+    const done = await addSome(found, toAdd.slice(start, start + recordsAtOnce), context);
     created.push(...done.records);
     late.push(...done.dropped);
   }
-  const left = inOrder([...skipped, ...late]);
+  const notImported = inOrder([...skipped, ...late]);
   return {
     answer: (show) => ({
       domain: domain.name,
@@ -298,8 +298,8 @@ export async function importRecords(
       planned: firstStorable(dry_run ? fitting.map(({ record }) => plannedOf(record)) : [], shownAtMost),
       created: firstStorable(created.slice(0, shownAtMost).map(show), shownAtMost),
       created_count: dry_run ? fitting.length : created.length,
-      skipped: left.slice(0, shownAtMost),
-      skipped_count: left.length,
+      skipped: notImported.slice(0, shownAtMost),
+      skipped_count: notImported.length,
     }),
   };
 }

@@ -75,7 +75,7 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   const { table, permissions } = context;
   const { domain: ref, page, page_size, ...filter } = query;
   const { name } = filter;
-  const slice = async (records: readonly StoredRecord[]): Promise<RecordPage> => {
+  const matchingPage = async (records: readonly StoredRecord[]): Promise<RecordPage> => {
     const { skip, take } = spanOf({ page, page_size });
     const kept = records.filter((record) => matches(record, filter));
     return { items: await recordViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
@@ -83,17 +83,17 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);
     const mayView = domain && covers(permissions, "dns.view", scopesOfDomain(domain));
-    return slice(mayView ? await recordsOfDomain(domain, name, context) : []);
+    return matchingPage(mayView ? await recordsOfDomain(domain, name, context) : []);
   }
   if (idsHeld(permissions, "dns.view", "workspace") === "all") {
     return isFiltered(filter)
-      ? slice(await recordsOfAccount(accountId, context))
+      ? matchingPage(await recordsOfAccount(accountId, context))
       : pageOfAccount(accountId, { page, page_size }, context);
   }
   const domains = await visibleDomains(accountId, { capability: "dns.view", limit: domainLimit }, context);
   if (!domains) throw tooBroad();
   const records = await Promise.all(domains.map((domain) => recordsOfDomain(domain, name, context)));
-  return slice(records.flat());
+  return matchingPage(records.flat());
 }
 
 /** The items that `listRecords` reads first, if the principal sees the whole account or names a domain. */

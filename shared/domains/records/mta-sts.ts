@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { platform } from "../../core/platform.ts";
 
-/** The ways that senders treat a host that is not in the policy, or that has no valid certificate (RFC 8461 §3.2). */
+/** How senders treat a mail host that is not in the policy, or that has no valid certificate (RFC 8461 §5). */
 export const MtaStsMode = z.enum(["none", "testing", "enforce"]);
 export type MtaStsMode = z.output<typeof MtaStsMode>;
 

@@ -77,8 +77,9 @@ export async function planRecords(
 ): Promise<RecordsPlan> {
   const removed = edits.flatMap((edit) => edit.removed ?? []);
   const ordinals = removed.map(({ id }) => id - 1);
-  const isListed = ordinals.length > 0 || edits.some(({ added = [] }) => added.length > 0);
-  const state = isListed ? (await readList(table, recordsOf(accountId), ordinals)).state : undefined;
+  const changesList = ordinals.length > 0 || edits.some(({ added = [] }) => added.length > 0);
+  const state = changesList ? (await readList(table, recordsOf(accountId), ordinals)).state : undefined;
+  // The id of a record is its ordinal plus 1. So the next ordinal of the list is the last id that it gave out.
   const added = newRecords(edits, state?.next ?? 0, now);
   const updated = edits.flatMap((edit) => (edit.updated ?? []).map((one) => updatedRecord(edit.zone, one, now)));
   return {
@@ -141,10 +142,10 @@ const updatedRecord = (
 
 function updateWrites({ before, after }: Update): Write[] {
   const [inList, inDomain] = rowsOf(after);
-  const moved = recordPlaceKey(before).SK !== recordPlaceKey(after).SK;
+  const isMoved = recordPlaceKey(before).SK !== recordPlaceKey(after).SK;
   return [
     { put: inList, if: { id: before.id, version: before.version } },
-    moved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
-    ...(moved ? [{ delete: recordPlaceKey(before), if: "present" as const }] : []),
+    isMoved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
+    ...(isMoved ? [{ delete: recordPlaceKey(before), if: "present" as const }] : []),
   ];
 }

@@ -15,7 +15,10 @@ const maxQueries = 100;
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
-/** The state of the count for a record. `lookups` is the number of look-ups so far. Above 10, the DNS is not asked. */
+/**
+ * The state of the count for a record. `lookups` is the number of look-ups so far. Once it is above 10, the DNS is not
+ * asked any more.
+ */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
 /**
@@ -139,7 +142,7 @@ function tooMuch(costs: readonly TermCost[], ownTerm: string): { fault: SpfFault
   const [large, empty] = [costliest("lookups"), costliest("voids")];
   if (lookups > mostLookups && large) {
     const each = costs.map((cost) => `${quoteText(cost.term)} ${cost.lookups}`).join(", ");
-    const message = `The SPF record needs more than ${mostLookups} DNS look-ups, and receivers stop at ${mostLookups}. The first ${lookups}: ${each}. Remove ${large.term}, or an include in its record.`;
+    const message = `The SPF record needs more than ${mostLookups} DNS look-ups, and receivers stop at ${mostLookups}. The first ${lookups} look-ups are: ${each}. Remove ${large.term}, or an include in its record.`;
     return { fault: { term: large.term, message } };
   }
   const voids = total(costs, "voids");

@@ -105,7 +105,7 @@ export const recordKind = defineKind({
   seenWith: "dns.view",
 });
 
-/** The record with this id; undefined when the account has none. */
+/** The record with this id; undefined if the account has none. */
 export const recordById = (table: Reader, accountId: string, id: number): Promise<StoredRecord | undefined> =>
   table.get(recordKey(accountId, id), StoredRecord);
 

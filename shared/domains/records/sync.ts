@@ -45,16 +45,16 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     if: { wanted: true, lease_until: { atMost: at.toISOString() } },
     returns: "item",
   });
-  // If the answer to the write is lost, the write is sent again, and the lease that the first write stored refuses the
-  // second. In this case the refusing lease is our own, and the sync continues.
+  // If the answer to the write is lost, the write is sent again. The second write then fails, because the first write
+  // has stored our lease. In this case the lease in the table is our own, and the sync continues.
   if (!leased.done && leased.found["lease_owner"] !== owner) return zone;
-  let own = leased.done ? StoredZone.parse(leased.updated) : undefined;
+  let leasedZone = leased.done ? StoredZone.parse(leased.updated) : undefined;
   let isSettled = false;
   try {
     for (let round = 0; round < rounds; round++) {
-      const current = own ?? (await getZone(table, accountId, domainId));
-      // A later round reads the zone again, and so does a round whose lease had a lost answer.
-      own = undefined;
+      const current = leasedZone ?? (await getZone(table, accountId, domainId));
+      // The next round reads the zone again. So does the first round, if the answer with the leased zone was lost.
+      leasedZone = undefined;
       if (!current?.wanted || current.lease_owner !== owner) return current;
       if (Date.parse(current.lease_until) - now().getTime() < leastLeaseMs) return current;
       const after = await oneRound(current, owner, work);

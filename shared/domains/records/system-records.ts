@@ -65,7 +65,8 @@ const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip
 
 /**
  * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared addresses,
- * and `includes` are the names of the SPF records of other senders. The product's own name in `includes` adds nothing.
+ * and `includes` are the names of the SPF records of other senders. If `includes` has the name of the product's own SPF
+ * record, this adds nothing.
  */
 export const spfRecord = (senders: readonly string[], includes: readonly string[] = []): SystemRecord => {
   const included = [...new Set([platform().spfInclude, ...includes])].map((name) => `include:${name}`);

@@ -49,7 +49,7 @@ const onlyQuotedStrings = new RegExp(`^\\s*${quotedString}(?:\\s*${quotedString}
 /** Whether a text consists only of character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
 export const isQuoted = (text: string): boolean => onlyQuotedStrings.test(text);
 
-/** The joined text of character-strings in quotes; undefined when it is not UTF-8 or has an escape past `\255`. */
+/** The joined text of character-strings in quotes; undefined if it is not UTF-8 or has an escape past `\255`. */
 export function unquoted(text: string): string | undefined {
   const strings = [...text.matchAll(new RegExp(quotedString, "g"))].map(([whole]) => whole.slice(1, -1));
   const bytes = unescaped(strings.join(""));
@@ -135,6 +135,7 @@ function readProperty(tag: string, text: string): Reading {
 
 /** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
+  // A byte that is written as an escape has 4 characters.
   if (given.length > longestCaaValue * 4) return { fault: `The value is longer than ${longestCaaValue} bytes` };
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
   if (text === undefined || !/^[ -~]*$/.test(text))

@@ -202,7 +202,7 @@ type ZoneState = {
 
 const secondsIn: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
 
-/** Reads a time in seconds, written as `3600` or, as in BIND, `1h30m`; undefined when it is no time. */
+/** Reads a time in seconds, written as `3600` or, as in BIND, `1h30m`; undefined if it is no time. */
 function readTtl(word: Word): number | undefined {
   if (!/^(?:\d{1,10}|(?:\d{1,10}[smhdw])+)$/i.test(word)) return undefined;
   const parts = [...word.toLowerCase().matchAll(/(\d+)([smhdw]?)/g)];
@@ -272,12 +272,14 @@ function readRecord(
   if (offered === "NS" && name.value === "@") return { reason: "The nameservers of the zone itself are fixed" };
   const read = readData(offered, data, state.origin);
   if ("fault" in read) return { reason: read.fault };
-  const inForce = ttl ?? state.defaultTtl ?? state.lastTtl;
-  return { input: { name: name.value, type: offered, ...read, ...(inForce === undefined ? {} : { ttl: inForce }) } };
+  const effectiveTtl = ttl ?? state.defaultTtl ?? state.lastTtl;
+  return {
+    input: { name: name.value, type: offered, ...read, ...(effectiveTtl === undefined ? {} : { ttl: effectiveTtl }) },
+  };
 }
 
 const longestFile = 1_048_576;
-const mostRecords = 5_000;
+const mostEntries = 5_000;
 /** How many characters of an entry's text are shown at most. */
 export const longestShown = 200;
 
@@ -310,8 +312,8 @@ export function readZoneFile(text: string, zone: string): ZoneFile {
   }
   const state: ZoneState = { zone, origin: `${zone}.` };
   for (const entry of entriesOf(text)) {
-    if (file.records.length + file.skipped.length >= mostRecords) {
-      skip(entry, `There are more than ${mostRecords} records. Nothing from this line on was read`);
+    if (file.records.length + file.skipped.length >= mostEntries) {
+      skip(entry, `There are more than ${mostEntries} entries. Nothing from this line on was read`);
       return file;
     }
     if (entry.hasName && entry.fault === undefined && entry.words[0]?.startsWith("$")) {

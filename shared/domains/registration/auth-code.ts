@@ -48,7 +48,7 @@ export async function createAuthCode(found: StoredDomain, context: Context, regi
   });
 }
 
-/** Requires a name that is registered here and unlocked by its account. */
+/** Throws 409 if the name is not registered here, or if its account has locked it against transfer. */
 function requireOwned(domain: StoredDomain): void {
   const { name, status, is_open, registration } = domain;
   if (!registration) {
@@ -74,7 +74,7 @@ function requireTransferable({ name, status }: StoredDomain, found: Registration
   }
   const { transferableAt: transferable_at } = found;
   if (transferable_at > now.toISOString()) {
-    const detail = `${name} can be transferred from ${transferable_at}, 60 days after its registration.`;
+    const detail = `${name} can be transferred from ${transferable_at}, 60 days after its registration or last transfer.`;
     throw new Problem("transfer_too_soon", detail, { transferable_at });
   }
   const forbidding = found.statuses.find((one) => one === "serverTransferProhibited" || one === "pendingTransfer");

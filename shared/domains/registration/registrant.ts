@@ -79,8 +79,9 @@ export async function readRegistrant(
 }
 
 /**
- * Changes members of a name's contact at the registrar, and records the change. Only one change runs at a time: the
- * registrar takes whole contacts, so a change that began from an older contact would undo a newer change. Throws:
+ * Changes members of a name's contact at the registrar, and records the change. Only one change runs at a time. The
+ * registrar takes whole contacts. So if two changes began with the same contact, the later one would undo the earlier
+ * one. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` while another change runs;
  * - 409 `not_registered_here` if the name was not purchased here;
@@ -96,8 +97,8 @@ export async function updateRegistrant(
 ): Promise<Registrant> {
   requireRegistered(found);
   const { table, commit, now } = context;
-  // The contact is read after the latest change has ended. A contact that was read earlier can lack this change, and
-  // would undo the change at the registrar.
+  // The contact is read after the latest change has ended. If it were read earlier, it could lack this change, and
+  // sending it would undo the change.
   const latestOperation = await latestChange(found, context, registrar);
   if (latestOperation?.state === "running") throw changing(found);
   const before = requireContact(found, await registrar.contact(found.name));
@@ -131,7 +132,7 @@ export async function updateRegistrant(
     await endClaim(found, claim, context);
     throw error;
   });
-  // If this fails, the claim stays until its end, because the registrar is changing the contact already.
+  // If `recordChange` fails, the claim stays until its end, because the registrar is changing the contact already.
   return recordChange(operation);
 }
 

@@ -35,9 +35,9 @@ const renewing: RequestKind<Renewing> = {
 const patienceMs = dayMs;
 
 /**
- * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs for
- * longer than a day, also sends the notices that the registration ends. No other regular work is done meanwhile, so that
- * nobody else can take the name over while its price is held.
+ * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs
+ * for longer than a day, also sends the notices that the registration ends. No other regular work is done during a
+ * renewal. So nobody else can take the name over while the price of the renewal is held.
  */
 export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
   await advanceRequest(renewing, domain, work);
@@ -47,8 +47,8 @@ export async function advanceRenewal(domain: Renewing, work: DomainWork): Promis
 }
 
 /**
- * Ends a renewal without an outcome if the redemption of the name is over, and the registrar does not show the name.
- * Returns whether the renewal ended.
+ * If the redemption of the name is over, and the registrar does not show the name, the renewal fails. Returns whether
+ * the renewal ended.
  */
 async function endLost(domain: Renewing, work: DomainWork): Promise<boolean> {
   if (!domain.registration || !isLost(domain.registration, work.now())) return false;

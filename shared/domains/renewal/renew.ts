@@ -85,8 +85,8 @@ export async function renewDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireRenewable(domain);
-    // Another renewal has begun and ended since `found` was read. So the quote may be for the former end of the
-    // registration.
+    // If the ids differ, another renewal has begun and ended since `found` was read. Then the quote may be for the
+    // former end of the registration.
     if (domain.renewal?.id !== found.renewal?.id) {
       throw new Problem("busy", `Another renewal of ${domain.name} has ended meanwhile. Try again.`, {
         retry_after: 1,
@@ -139,7 +139,8 @@ const quoteOf = ({ renewal }: Fees, years: number, expiresAt: string): Quote => 
 function requireYears(end: Date, years: number, now: Date): void {
   const isAllowed = (added: number): boolean => yearsAfter(end, added) <= yearsAfter(now, mostYears);
   if (isAllowed(years)) return;
-  const max_years = Array.from({ length: years }, (_, added) => added).findLast(isAllowed) ?? 0;
+  const fewerYears = Array.from({ length: years }, (_, added) => added);
+  const max_years = fewerYears.findLast(isAllowed) ?? 0;
   throw new Problem("too_many_years", `A name is registered for at most ${mostYears} years in all.`, { max_years });
 }
 

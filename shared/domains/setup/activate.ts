@@ -39,8 +39,8 @@ async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair
 /**
  * Plans the activation of a domain whose name was proved.
  * - The account's hold on the name becomes firm, so that no other account can take the name over (`StoredHolder`).
- * - A domain without a DKIM key gets the key `dkim`. The caller makes this key first, because a transaction must not
- *   wait for a new key.
+ * - A domain without a DKIM key gets the key `dkim`. The caller makes this key before the transaction, because a
+ *   transaction must not wait for a new key.
  * - A hosted domain gets its system records, and the nameservers get its zone soon.
  *
  * The transaction fails with 409 `domain_not_ready` if the domain has lost its name.

@@ -65,13 +65,13 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - If another account holds the name, but not firmly (`StoredHolder`), this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
- * - In the last two cases, the caller needs `domain.delete` on the account's domain. To get the name back in another
- *   workspace, the caller also needs `domain.move`.
+ * - For a domain that has lost the name or is `failed`, the caller needs `domain.delete` on this domain. If a domain
+ *   that has lost the name is in another workspace than the given one, the caller also needs `domain.move`.
  *
  * Throws:
  * - 409 `domain_exists` if the account has the name in a domain that is not `failed` or `releasing`;
- * - 409 `domain_exists` if the caller may not have the account's domain (`mayReuse`);
- * - 409 `domain_taken` if another account keeps the name;
+ * - 409 `domain_exists` if the caller lacks the permission to reuse the account's domain (`mayReuse`);
+ * - 409 `domain_taken` if another account has the name, and this account cannot take it over;
  * - 409 `domain_not_ready` if the account's domain of this name is being deleted, or its zone is being removed;
  * - 409 `domain_not_ready` if the account's domain was deleted, but its name is still registered here;
  * - 409 `dns_unavailable` for a hosted domain, if the deployment hosts no zones;
@@ -127,8 +127,8 @@ type Taking = { rival: StoredHolder; why: "proved" | "published" };
 
 /**
  * Finds out whether an account can have a name. `holder` is the present holder of the name. Throws 409 `domain_taken`
- * if another account keeps the name. Returns:
- * - `claim`, a function that makes the writes which give the name to a domain;
+ * if another account has the name, and this account cannot take it over. Returns:
+ * - `claim`, a function that makes the writes that give the name to a domain;
  * - `taking`, the takeover if another account loses the name.
  */
 export async function claimName(
@@ -184,7 +184,7 @@ export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredD
  * for a new domain. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - the error of `inTheWay` if the domain is not detached (`isDetached`);
- * - 409 `domain_exists` if the caller may not have the domain (`mayReuse`);
+ * - 409 `domain_exists` if the caller lacks the permission to reuse the domain (`mayReuse`);
  * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers;
  * - the error of `claim` if another account has the name;
  * - 422 if the workspace is gone.

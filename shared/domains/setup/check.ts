@@ -38,7 +38,7 @@ const failuresUntilLoosened = checkWaitsMs.length + 3;
 
 /**
  * Checks the proof of a domain's name. If the domain is active or degraded, also checks its mail records. An `expired`
- * domain is not checked; only its next due time is stored.
+ * domain is not checked. Only the time at which the worker looks at it next is stored.
  */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
   if (domain.status === "expired")
@@ -59,11 +59,11 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const before = domain.registration;
   if (!before) return domain;
   const found = await work.registrar.registration(domain.name);
-  let isRefused = false;
+  let areNameserversRefused = false;
   if (!found) {
     if (await hasDeparted(domain, work)) return noteDeparture(domain, work);
     if (isLost(before, work.now())) return releaseName(domain, work);
-  } else if (found.phase !== "redemption") isRefused = await bringUpToDate(found, domain, work);
+  } else if (found.phase !== "redemption") areNameserversRefused = await bringUpToDate(found, domain, work);
   const isExpired = !found || found.phase === "redemption";
   const hasReturned = !isExpired && domain.status === "expired";
   if (hasReturned) await setFirm(domain, true, work);
@@ -75,11 +75,11 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
   const event = isExpired && status !== "expired" ? "expired" : "updated";
   const stored =
-    isSame && isRefused === nameservers_refused
+    isSame && areNameserversRefused === nameservers_refused
       ? domain
       : await storeResult(
           domain,
-          { ...state, nameservers_refused: isRefused },
+          { ...state, nameservers_refused: areNameserversRefused },
           { verb: isSame ? undefined : event },
           work,
         );
@@ -118,7 +118,10 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
 
 const ended = "The domain's registration has ended.";
 
-/** The status of a domain after a check of its registration. An `expired` name that is back must be proved again. */
+/**
+ * The status of a domain after a check of its registration. If the registrar shows an `expired` name as registered
+ * again, the name must be proved again.
+ */
 function statusAfter(
   { status, status_reason }: StoredDomain,
   isExpired: boolean,
@@ -155,22 +158,22 @@ async function bringUpToDate(
   { registrar, log }: DomainWork,
 ): Promise<boolean> {
   const { id, name, dns_mode, nameservers, registration } = domain;
-  const isRefused = async (correction: () => Promise<void>): Promise<boolean> => {
+  const attempt = async (correction: () => Promise<void>): Promise<"made" | "refused"> => {
     try {
       await correction();
-      return false;
+      return "made";
     } catch (error) {
       if (error instanceof Problem && error.status === 503) throw error;
       log.error("registrar refused a correction", { domain_id: id, reason: String(error) });
-      return true;
+      return "refused";
     }
   };
-  const areElsewhere = dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers);
-  const areRefused = areElsewhere && (await isRefused(() => registrar.setNameservers(name, nameservers)));
+  const differInNameservers = dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers);
+  const outcome = differInNameservers ? await attempt(() => registrar.setNameservers(name, nameservers)) : "made";
   // The registrar must not renew the name, because the product renews it itself with the customer's money.
-  if (found.autoRenew) await isRefused(() => registrar.stopAutoRenew(name));
-  if (registration) await isRefused(() => correctProtection(found, registration, name, registrar));
-  return areRefused;
+  if (found.autoRenew) await attempt(() => registrar.stopAutoRenew(name));
+  if (registration) await attempt(() => correctProtection(found, registration, name, registrar));
+  return outcome === "refused";
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>
@@ -253,9 +256,9 @@ const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "
 
 /**
  * Stores that a check did not see the proof that a domain waits for. A domain that was proved before still holds its
- * name, for example if it waits since a change of its DNS mode (`hasHold`). The TXT record proves this hold even if the
- * domain is hosted, and makes the hold firm. After `failuresUntilLoosened` checks that saw no TXT record and no other
- * proof, the hold is not firm any more.
+ * name (`hasHold`), for example after a change of its DNS mode. The TXT record proves this hold even if the domain is
+ * hosted, and makes the hold firm. After `failuresUntilLoosened` checks that saw no TXT record and no other proof, the
+ * hold is not firm any more.
  */
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
   if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
@@ -396,10 +399,10 @@ async function recordFailure(
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const verb = readyEvent(domain, seen);
-  const storeWithStatus = async () => void (await storeResult(domain, found, { verb, firm }, work));
-  if (!wasDegraded && failures < failuresUntilDegraded) return storeWithStatus();
+  const storeWithoutStatus = async () => void (await storeResult(domain, found, { verb, firm }, work));
+  if (!wasDegraded && failures < failuresUntilDegraded) return storeWithoutStatus();
   const broken_records = BrokenRecord.options.filter((name) => failed.some((check) => check.name === name));
-  if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeWithStatus();
+  if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeWithoutStatus();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
   const degraded = { ...found, status: "degraded", status_reason, broken_records } as const;

@@ -107,8 +107,8 @@ export async function domainDetail(
 }
 
 /**
- * Waits for a change of a domain. If the change throws 409 `record_conflict`, and the caller may not see the DNS
- * records of the domain, throws a 409 that does not name the records.
+ * Waits for `changing`, a change of a domain. If the change throws 409 `record_conflict`, and the caller may not see
+ * the DNS records of the domain, throws a 409 that does not name the records instead.
  */
 export async function hidingRecords<T>(
   domain: StoredDomain,

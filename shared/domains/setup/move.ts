@@ -36,7 +36,7 @@ export function aheadOfDomainMove(
  * Moves a domain with all its contents to another workspace of its account. Writes nothing if the domain is there
  * already. Throws:
  * - 404 if the domain was deleted meanwhile;
- * - 409 `domain_not_ready` if the domain is not open, such as a deleted domain that is still kept;
+ * - 409 `domain_not_ready` if the domain is not open (`is_open`), for example because it was deleted and is still kept;
  * - 422 if the workspace is gone.
  */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {

@@ -7,8 +7,8 @@ import type { Protection } from "../registration-state.ts";
 import type { ChangedMembers } from "./work.ts";
 
 /**
- * The time from a change until the worker compares the registrar's settings with ours, in milliseconds. The worker
- * corrects the registrar's settings if the request did not.
+ * The time from a change until the worker compares the registrar's settings with ours, in milliseconds. If the request
+ * could not change the registrar's settings, the worker corrects them.
  */
 const graceMs = 120_000;
 

@@ -18,10 +18,10 @@ const replacedCharacters = /[\s\\<>"^`{|}]/u;
  * valid.
  */
 function fault(given: string): string | undefined {
-  const odd = replacedCharacters.exec(given)?.[0];
-  const unseen = textFault(given);
-  if (unseen !== undefined) return unseen;
-  if (odd !== undefined) return `An address cannot have ${odd.trim() === "" ? "spaces" : odd}`;
+  const badText = textFault(given);
+  if (badText !== undefined) return badText;
+  const replaced = replacedCharacters.exec(given)?.[0];
+  if (replaced !== undefined) return `An address cannot have ${replaced.trim() === "" ? "spaces" : replaced}`;
   const [, authority = ""] = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(given) ?? [];
   if (authority === "" || !URL.canParse(given)) return example;
   if (authority.includes("@")) return "Leave the user name and password out of the address";
@@ -59,8 +59,8 @@ const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/,
  * redirect leads back to the domain. Also throws if the redirect begins a chain of more than 10 redirects. `url` is
  * null for no redirect. A redirect that does not change is not checked.
  *
- * Domains of other accounts count only while they are in use. The error does not name them, except a first target,
- * which the caller has given.
+ * Domains of other accounts count only while they are in use. The error does not name such a domain, unless it is the
+ * target that the caller has given.
  */
 export async function requireNoLoop(table: Reader, domain: StoredDomain, url: string | null): Promise<void> {
   const { account_id, name, redirect_url } = domain;

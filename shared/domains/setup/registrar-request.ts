@@ -35,9 +35,9 @@ import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /**
- * How long it is stored that the request of an operation is over, in seconds. No purchase or transfer runs longer,
- * because it needs its contact, and the contact is deleted after the same time. So none of them finds an older
- * operation.
+ * How long the product stores that the request of an operation is over, in seconds. A purchase or a transfer needs its
+ * contact, which is deleted after the same time. So no purchase or transfer runs longer than this, and none of them
+ * looks for an operation that is older.
  */
 const operationKeptSeconds = 60 * 86_400;
 
@@ -132,6 +132,7 @@ export async function advanceRequest<D extends StoredDomain>(
     if (stage === "held") current = await askFirst(kind, before, work);
     else if (stage === "asked") current = await reconcile(kind, before, work);
     else current = await look(kind, before, work);
+    // The step changed nothing, so a further step would only repeat it.
     if (current?.version === before.version) return;
   }
 }

@@ -112,7 +112,8 @@ export async function planTakeover(
   now: Date,
 ): Promise<Write[]> {
   const domain = await domainById(table, account_id, domain_id);
-  // A domain in `pending_transfer` has no contents to keep. It is the holder again if its transfer succeeds.
+  // A domain in `pending_transfer` has no contents to keep. If its transfer succeeds, it becomes the holder of the name
+  // again.
   if (!domain?.is_open || domain.status === "pending_transfer") return [];
   const { before, after, writes } = await planReleasing(table, domain, why, now);
   const taken = change(domainKind, "taken_over", domain_id, { before, after });

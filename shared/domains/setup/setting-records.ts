@@ -40,19 +40,19 @@ export async function settingEdits(table: Reader, before: StoredDomain, after: S
   requireRoomFor(found, before, after);
   const own = found.filter(({ is_system_managed }) => is_system_managed);
   if (!zone || own.length === 0) return { edits: [], growth: 0 };
-  const free = own.filter((record) => leaving.some((one) => isSamePlace(one, record)));
+  const replaceable = own.filter((record) => leaving.some((one) => isSamePlace(one, record)));
   const updated: { before: StoredRecord; after: ParsedRecord }[] = [];
   const added: ParsedRecord[] = [];
   // A coming record takes the place of a leaving record of the same name and type. The leaving records that are left
   // over are removed.
   for (const record of coming) {
-    const index = free.findIndex((one) => isSamePlace(one, record));
-    const [replaced] = index < 0 ? [] : free.splice(index, 1);
+    const index = replaceable.findIndex((one) => isSamePlace(one, record));
+    const [replaced] = index < 0 ? [] : replaceable.splice(index, 1);
     if (replaced) updated.push({ before: replaced, after: { ...parsedOf(replaced), value: record.value } });
     else added.push(record);
   }
-  const edit = { zone, updated, added, removed: free, isSystem: true };
-  return { edits: [edit], growth: added.length - free.length };
+  const edit = { zone, updated, added, removed: replaceable, isSystem: true };
+  return { edits: [edit], growth: added.length - replaceable.length };
 }
 
 /** Throws 409 `record_conflict` if the customer has records that the new settings exclude. */
@@ -66,7 +66,7 @@ function requireRoomFor(records: readonly StoredRecord[], before: StoredDomain, 
   if (inTheWay.length === 0) return;
   const some = inTheWay.slice(0, namedAtMost);
   const named = some.map(({ name, type }) => `${name} ${type}`).join(", ");
-  const detail = `The settings need the places of your own records (${named}). Delete these records first.`;
+  const detail = `The settings need the places of your own records (${named}). Delete these records, and change the settings again.`;
   throw new Problem("record_conflict", detail, { conflicts_with: some.map(({ id }) => id) });
 }
 

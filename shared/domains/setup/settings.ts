@@ -50,7 +50,7 @@ import { type ChangedMembers, domainUpdate } from "./work.ts";
 function readReportEmail(given: string): Reading {
   const reading = readTarget(given);
   if ("fault" in reading || /^[a-z0-9$'*+_~.-]+@/.test(reading.value)) return reading;
-  return { fault: "The part before the @ can have only letters, digits and the characters $ ' * + - . _ ~" };
+  return { fault: "The part before the @ can have only the letters a to z, digits and the characters $ ' * + - . _ ~" };
 }
 
 /** The schema of an address for reports. Its output is in lower case, with the domain in A-labels. */
@@ -96,7 +96,7 @@ export const DomainSettings = z
       }),
     mta_sts_mode: MtaStsMode.optional().meta({
       description:
-        "The mode of the domain's MTA-STS policy (RFC 8461): `testing` only asks for reports, `enforce` lets senders refuse a connection that is not safe, `none` ends both.",
+        "The mode of the domain's MTA-STS policy (RFC 8461): `testing` only asks for reports, `enforce` lets senders refuse a connection that is not safe, `none` ends the policy.",
     }),
     tls_report_email: ReportEmail.nullable()
       .optional()
@@ -105,7 +105,7 @@ export const DomainSettings = z
       }),
     spf_includes: z.array(SpfInclude).max(10).optional().meta({
       description:
-        "The names of all SPF records of other senders that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present names. Together with our SPF record, they may need 10 DNS look-ups at most (RFC 7208). The product counts these look-ups. A call with a new name also counts as a request of the class `outbound`.",
+        "The names of all SPF records of other senders that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present names. Together with our SPF record, they must not need more than 10 DNS look-ups (RFC 7208). The product counts these look-ups. A call with a new name also counts as a request of the class `outbound`.",
     }),
     dkim_rotation_months: z.int().min(1).max(60).nullable().optional().meta({
       description:
@@ -221,7 +221,7 @@ const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mod
  * The members of a domain that change with its DNS mode; none if the domain has this mode already. The domain keeps its
  * stored records, and its mail goes on.
  * - To `external`: our nameservers serve the zone until the name is delegated elsewhere.
- * - To `hosted`: the domain waits for its delegation, unless the name is still delegated to us.
+ * - To `hosted`: an active or degraded domain waits for its delegation, unless the name is still delegated to us.
  *
  * Throws 503 `busy` while the former zone of the domain is being removed. Throws 409 `dns_unavailable` for the mode
  * `hosted` if the deployment hosts no zones, and 409 `zone_conflict` if the nameservers hold a zone above or below the
@@ -271,7 +271,8 @@ function requireWeb(domain: StoredDomain, { redirect_url, mta_sts_mode }: Domain
       "No domain can redirect here, because the deployment has no web address.",
     );
   }
-  if (webHost !== undefined || mta_sts_mode === "none" || !isPolicyChange(domain, mta_sts_mode)) return;
+  const needsPolicy = mta_sts_mode !== "none" && isPolicyChange(domain, mta_sts_mode);
+  if (!needsPolicy || webHost !== undefined) return;
   const detail = "No domain can have MTA-STS here, because the deployment has no web host that could serve the policy.";
   throw new Problem("redirects_unavailable", detail);
 }
@@ -308,6 +309,7 @@ async function requireCountableSpf(
   await chargeClass("outbound");
   const { value } = spfRecord(await sendersOf(table, domain), includes);
   const fault = spfFault(value);
+  // Each include is valid alone, and the record as a whole is not. So the error names the last include.
   if (fault !== undefined) throw invalidInclude(includes.length - 1, `${fault}.`);
   const counted = await countLookups({ domain: domain.name, text: value, own: platform().spfInclude }, resolver);
   if ("fault" in counted) {

@@ -62,7 +62,7 @@ type Verification = z.output<typeof Verification>;
  * above or below its name.
  *
  * Also checks the mail records of these domains:
- * - a degraded domain: it recovers if no check fails any more; otherwise it stays as it is;
+ * - a degraded domain: it recovers if every check could be completed, and none of them finds a fault;
  * - an external domain that cannot send mail yet, or whose MX records have not been seen right yet: it can send mail
  *   once its SPF and DKIM records are right.
  *
@@ -125,7 +125,7 @@ export async function verifyDomain(
 const obstacleOf = async ({ status, dns_mode, name }: StoredDomain, table: Reader): Promise<string | undefined> =>
   status === "pending_delegation" && dns_mode === "hosted" ? zoneObstacle(table, name) : undefined;
 
-/** Plans that a proved domain goes on waiting, and stores the reason in `status_reason`. */
+/** Plans that a domain still waits although its name is proved, and stores the reason in `status_reason`. */
 async function planObstacle(
   table: Reader,
   domain: StoredDomain,

@@ -19,7 +19,7 @@ export const appPasswordsKey = (accountId: string, mailboxId: string): Key => ({
   SK: `APP_PASSWORDS#${mailboxId}`,
 });
 
-/** The most app passwords of a mailbox. There are few, because every login reads all of them. */
+/** The most app passwords of a mailbox. The limit is low, because every login reads all of them. */
 export const appPasswordLimit = 25;
 
 /** A protocol by which an app password logs in. */

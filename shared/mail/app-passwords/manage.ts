@@ -88,8 +88,8 @@ export async function addAppPassword(
     return {
       value: { ...view, generated_secret },
       writes: [
-        // If the mailbox is deleted meanwhile, the transaction fails. Otherwise the purge of the mailbox could leave
-        // this app password behind.
+        // If the mailbox is deleted meanwhile, this check fails. Without the check, the app password could be added
+        // after the purge of the mailbox, and nothing would delete the app password.
         { check: mailboxKey(account_id, mailbox.id), if: { id: mailbox.id } },
         {
           update: appPasswordsKey(account_id, mailbox.id),

@@ -91,7 +91,7 @@ export const credentials: Family<StoredCredential> = {
   atOnce: 8,
 };
 
-/** The members of a body that say how long a master password is valid. */
+/** The members of a body that say whether and how long a master password is valid. */
 export const validityMembers = {
   active: z.boolean().optional().meta({
     description:
@@ -110,7 +110,7 @@ export const CredentialParams = z.strictObject({
 /** The master password in the path of a route. */
 export const credentialInPath = scopedInPath(credentials, "credential_id");
 
-/** The rules for a password besides its length, in the order of the checks. */
+/** The rules for a password besides its length. The text continues a sentence that begins with the length. */
 export const passwordRules =
   "with at least 6 different characters and without control characters. It must not be one text repeated. It must not be a sequence such as `abcdefghijkl`, in which nearly every character equals the character before it or is its neighbour";
 
@@ -132,15 +132,15 @@ export function weakness(password: string): Weakness | undefined {
 }
 
 /**
- * Explains why a password of these characters is too simple; undefined if it is not. In a sequence, at most two
- * characters are neither equal to the character before them nor its neighbour.
+ * Explains why a password of these characters is too simple; undefined if the password is good. In a sequence, every
+ * character after the first equals the character before it, or is the neighbour of that character in Unicode. At most
+ * two characters may be exceptions.
  */
 function simplicity(characters: readonly string[]): string | undefined {
   if (new Set(characters).size < 6) return "Use at least 6 different characters";
   if (/^(.+?)\1+$/su.test(characters.join(""))) return "The password is one text repeated. Choose another";
   const codes = characters.map((one) => one.codePointAt(0) ?? 0);
-  const steps = codes.slice(1).filter((code, index) => Math.abs(code - (codes[index] ?? 0)) <= 1);
-  return steps.length >= codes.length - 3
-    ? "The password is a sequence of neighbouring characters. Choose another"
-    : undefined;
+  const inSequence = codes.slice(1).filter((code, index) => Math.abs(code - (codes[index] ?? 0)) <= 1);
+  const exceptions = codes.length - 1 - inSequence.length;
+  return exceptions <= 2 ? "The password is a sequence of neighbouring characters. Choose another" : undefined;
 }

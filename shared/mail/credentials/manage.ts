@@ -116,7 +116,7 @@ export function updateCredential(
     return {
       value: after,
       writes: [
-        // Only the changed members are written: a login may set `last_used_at` meanwhile, without raising the version.
+        // The row is updated, not replaced: a login may set `last_used_at` meanwhile, without raising the version.
         { update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } },
         ...(isSame(validity)
           ? []
@@ -134,8 +134,8 @@ const planRemovedChanges: PlanDependents<StoredCredential> = (gone) => ({
 });
 
 /**
- * Plans the deletion of the first few master passwords of a scope that is being deleted; `isAll` says that no others
- * are left.
+ * Plans the deletion of the first few master passwords of a scope that is being deleted. `isAll` says whether no other
+ * master passwords of the scope are left.
  */
 export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: WideScope): Promise<Purge> =>
   planScopedPurge(credentials, place, masterKey(place.accountId, scope), planRemovedChanges);

@@ -34,8 +34,8 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 /**
  * A batch of reports about mail that was sent:
  * - `events`: deliveries, deferrals, bounces and complaints that a mail server saw itself
- * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each report comes with the sender and the recipient of
- *   the reported mail, as the mail server knows them
+ * - `reports`: whole mails in the form of RFC 3464 or RFC 5965, in base64. Each report comes with the sender and the
+ *   recipient of the reported mail, as the mail server knows them
  */
 export const EventBatch = z.strictObject({
   batch_id: BatchId,
@@ -78,7 +78,7 @@ type MailEvent = ReportedFate & {
   entry: Pick<Ignored, "list" | "index">;
 };
 
-/** Equal events, their number, and the suppression that follows from them, if they lead to a suppression. */
+/** Equal events, and their number. `addition` is the suppression that the events cause, if any. */
 type Unit = {
   domain: string;
   accountId: string | undefined;
@@ -128,8 +128,8 @@ async function eventsOf({ events, reports }: EventBatch): Promise<{ events: Mail
     const read = await readReport(raw, recipient);
     if (typeof read === "string") ignored.push({ ...entry, reason: read });
     else {
-      const unsaid = { sourceIp: undefined, accountId: undefined, day: undefined };
-      all.push({ ...read, ...unsaid, sender, recipient, entry });
+      const notReported = { sourceIp: undefined, accountId: undefined, day: undefined };
+      all.push({ ...read, ...notReported, sender, recipient, entry });
     }
   }
   return { events: all, ignored };
@@ -192,8 +192,8 @@ function unitsOf(events: readonly MailEvent[]): Unit[] {
 }
 
 /**
- * The most writes of a unit: the counters of the domain and of the dedicated IP. A suppression adds its own writes, its
- * event, the head of the list and the counter of the account's events.
+ * The most writes of a unit. The counters of the domain and of the dedicated IP take two writes. A suppression takes
+ * its own writes and three more: its event, the head of the list, and the counter of the account's events.
  */
 const writesOf = ({ addition }: Unit): number => (addition ? 2 + writesPerSuppression + 3 : 2);
 
@@ -220,12 +220,13 @@ async function planUnits(
     countUnit(unit, sender, ipIds[index], { counters, now: at });
     const { addition } = unit;
     if (!addition) continue;
-    const own = additions.get(sender.accountId) ?? new Map<string, Addition>();
-    additions.set(sender.accountId, own.set(addition.email, own.get(addition.email) ?? addition));
+    const byEmail = additions.get(sender.accountId) ?? new Map<string, Addition>();
+    if (!byEmail.has(addition.email)) byEmail.set(addition.email, addition);
+    additions.set(sender.accountId, byEmail);
   }
   const writes = counters.writes();
-  for (const [accountId, own] of additions) {
-    const plan = await planSuppressions(table, accountId, [...own.values()], at);
+  for (const [accountId, byEmail] of additions) {
+    const plan = await planSuppressions(table, accountId, [...byEmail.values()], at);
     writes.push(...plan.writes, ...recorded(accountId, plan.changes, at));
   }
   return { writes, ignored };

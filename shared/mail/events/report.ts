@@ -138,22 +138,22 @@ const actions: Record<string, ReportedFate["type"]> = {
 
 const first = (fields: Fields | undefined, name: string): string | undefined => fields?.get(name)?.[0];
 
-/** The addresses in fields with these names, in one spelling. */
+/** The addresses in the fields with these names, each as `readRecipient` spells it. */
 const addressesIn = (fields: Fields, ...names: string[]): string[] =>
   names.flatMap((name) => fields.get(name) ?? []).flatMap((field) => readRecipient(typedAddress(field) ?? "") ?? []);
 
 function deliveryStatus(mail: Email, recipient: string): ReportedFate | ReportFault {
   const part = partOf(mail, ["message/delivery-status", "message/global-delivery-status"]);
   if (!part) return "not_a_report";
-  // The first group is about the mail as a whole. Each of the others is about one recipient.
+  // The first group is about the mail as a whole, and names no recipient. Each other group is about one recipient.
   const groups = readFieldGroups(part.toString("utf8")).flatMap((fields) => {
     const addresses = addressesIn(fields, "original-recipient", "final-recipient");
     const type = actions[(first(fields, "action") ?? "").toLowerCase().replace(/[^a-z].*$/s, "")];
     return addresses.length === 0 || type === undefined ? [] : [{ fields, addresses, type }];
   });
   if (groups.length === 0) return "no_recipient";
-  const wanted = readRecipient(recipient) ?? "";
-  const group = groups.find(({ addresses }) => addresses.includes(wanted));
+  const given = readRecipient(recipient) ?? "";
+  const group = groups.find(({ addresses }) => addresses.includes(given));
   if (!group) return "other_recipient";
   const { fields, type } = group;
   const status = /^\s*([245]\.\d{1,3}\.\d{1,3})(?!\d)/.exec(first(fields, "status") ?? "")?.[1];

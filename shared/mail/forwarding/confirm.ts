@@ -52,7 +52,7 @@ type Waiting = { rule: StoredRule; target: Target };
 type Proved<T> = {
   accountId: string;
   ruleId: string;
-  /** The slot of the recipient in the rule. */
+  /** The slot of the target in the rule (`Target`). */
   slot: number;
   isValid: (proof: StoredProof, now: Date) => boolean;
   /** Makes the error for a proof that is not valid. */
@@ -68,9 +68,9 @@ type Proved<T> = {
 async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Promise<T> {
   const { accountId, ruleId, slot, lost, answer } = proved;
   const readValid = (ids: readonly string[]) => readProof(proved, ids, { table, now });
-  const early = await readValid([ruleId]);
-  const others = early.proof.covers.filter((id) => id !== ruleId);
-  let firstRead = others.length === 0 ? early : undefined;
+  const atStart = await readValid([ruleId]);
+  const others = atStart.proof.covers.filter((id) => id !== ruleId);
+  let firstRead = others.length === 0 ? atStart : undefined;
   for (let from = 0; from < others.length; from += rulesPerTransaction) {
     const some = others.slice(from, from + rulesPerTransaction);
     await commit(async () => {
@@ -90,7 +90,7 @@ async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Prom
   }
   return commit(async () => {
     const { proof: current, waiting } = firstRead ?? (await readValid([ruleId]));
-    // If the plan runs again after a conflict, it must not use the early read, which may be stale.
+    // If the plan runs again after a conflict, it must not use the first read, which may be stale.
     firstRead = undefined;
     const [one] = waiting;
     if (!one) throw lost();

@@ -17,14 +17,14 @@ const longestChain = 4;
 const mostCopies = 100;
 
 /**
- * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no
- * copy ends this only if the rule sends the mail to an address elsewhere, or to a mailbox that is one step further. If
- * rules send the mail in a circle, the last step leads back to a mailbox that is not further. So at least one place
- * keeps the mail.
+ * A mailbox that a mail reaches after a number of steps. `isKept` says whether the mailbox keeps the mail. It becomes
+ * false only if a rule that keeps no copy sends the mail to an address elsewhere, or to a mailbox that the mail reaches
+ * in the next step. In a circle of rules, the last rule sends the mail to a mailbox that the mail has reached before.
+ * So the mailbox of the last rule keeps the mail.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 
-/** A rule that sends on the mail of a mailbox, or of an address without a mailbox. */
+/** A rule that sends on the mail of a mailbox, or of an address without a mailbox. `by` is the scope of the rule. */
 type Sending = { from: Reached | undefined; by: MailScope; rule: StoredTargets };
 
 /** Whether an account has a rule. Takes one read, so that mail to an account without rules costs no more. */
@@ -57,7 +57,7 @@ export async function copiesOfAddress(
 ): Promise<MailCopy[]> {
   const scope = (text: string): MailScope => ({ type: "address", id: domainId, local: text });
   const [own, ofPatterns] = await Promise.all([
-    // The local part of arriving mail may be a star, which is no pattern.
+    // If the local part of arriving mail has a star, this lookup would find the rules of patterns.
     local.includes("*") ? [] : targetRowsOf(table, accountId, scope(local)),
     targetRowsOf(table, accountId, scope("*")),
   ]);
@@ -112,10 +112,10 @@ async function spread(
         continue;
       }
       const { id } = destination.mailbox;
-      const before = id === first?.mailbox.id ? first : mailboxes.get(id);
-      if (!before && isFull()) continue;
-      const reached = before ?? { ...destination, steps, isKept: true };
-      if (!before) {
+      const known = id === first?.mailbox.id ? first : mailboxes.get(id);
+      if (!known && isFull()) continue;
+      const reached = known ?? { ...destination, steps, isKept: true };
+      if (!known) {
         mailboxes.set(id, reached);
         next.push({ reached, by });
       }
@@ -141,7 +141,7 @@ function handOver(from: Reached | undefined, { keep_copy }: StoredTargets): void
  * - An `internal` target gets copies only while its address is a mailbox in the domain with the id `homeId`.
  * - The address of a recipient who agreed counts as external until the account proves that it owns the domain. An
  *   external address gets no copies while the account has suppressed the address.
- * - After that proof, the copies go to the mailbox of the address. If there is none, they go nowhere.
+ * - After that proof, the copies go to the mailbox of the address. If the address has no mailbox, no copies are sent.
  */
 function destinationOf(
   homeId: string | undefined,
@@ -155,8 +155,9 @@ function destinationOf(
 }
 
 /**
- * The rules that send on the mail of some mailboxes. Leaves out the rules of the scope by which a mailbox got the mail:
- * a rule of a domain is not applied again to a mail that it has sent to another mailbox of the domain.
+ * The rules that send on the mail of some mailboxes. If a rule sent the mail to a mailbox, leaves out the rules of the
+ * same scope there. For example, a rule of a domain is not applied again to a mail that it has sent to another mailbox
+ * of the domain.
  */
 async function sendingsFrom(
   table: Reader,

@@ -26,9 +26,9 @@ export function aheadOfAddress(accountId: string, address: string): Key[] {
 }
 
 /**
- * Looks up addresses in an account; an address outside the account's open domains has no entry. The mailbox is where
- * arriving mail goes: the mailbox with this address, or else the catch-all mailbox of the domain. Takes three round
- * trips for any number of addresses.
+ * Looks up addresses in an account. An address has no entry if its domain is not a domain of the account that is open
+ * (`is_open`). The mailbox is the mailbox with this address, or else the catch-all mailbox of the domain. Takes three
+ * round trips for any number of addresses.
  */
 export async function destinationsOf(
   table: Reader,
@@ -51,6 +51,7 @@ export async function destinationsOf(
     addressKey(accountId, domainId, anyLocal),
   ]);
   const items = await table.getMany(keys.flat());
+  // Each address has four keys, so each address has four of the items.
   const found = located.flatMap(({ address, domainId }, index) => {
     const place = destinationIn(accountId, domainId, items.slice(index * 4, index * 4 + 4));
     return place ? [{ address, ...place }] : [];
@@ -70,10 +71,10 @@ export async function destinationsOf(
  * and the catch-all of the domain. Undefined if the domain is not open.
  */
 function destinationIn(accountId: string, domainId: string, items: readonly (Item | undefined)[]) {
-  const [row, held, own, catchAll] = items;
+  const [row, holderRow, own, catchAll] = items;
   const domain = row && StoredDomain.parse(row);
   if (domain?.id !== domainId || !domain.is_open) return undefined;
-  const holder = held && StoredHolder.parse(held);
+  const holder = holderRow && StoredHolder.parse(holderRow);
   const isHeld = holder?.account_id === accountId && holder.domain_id === domainId && holder.firm;
   const address = own ?? catchAll;
   return {

@@ -2,8 +2,8 @@ import { letterOf, joinTexts, sentence, shortened, type Sentence } from "../../l
 import type { Letter } from "../../providers/mail/mail.ts";
 
 /**
- * The mail to be copied: all mail of the account (`isAll`), or the mail of the domains and addresses in `names`.
- * `hasOthers`: also mail of domains that the letter does not name.
+ * The mail to be copied: all mail of the account (`isAll`), or the mail of the domains and addresses in `names`. With
+ * `hasOthers`, mail of domains that the letter does not name is copied too.
  */
 export type LetterScope = { isAll: boolean; names: readonly string[]; hasOthers: boolean };
 
@@ -23,10 +23,11 @@ function whatOf({ isAll, names: all, hasOthers }: LetterScope): Sentence {
   if (isAll) return sentence`copies of all mail that comes to its mailboxes`;
   const names = all.slice(0, shownNames).map((name) => sentence`${name}`);
   const more = all.length - names.length;
+  const others = names.length === 0 ? sentence`some of its domains` : sentence`some more of its domains`;
   const parts = [
     ...names,
     ...(more > 0 ? [sentence`${more} more of its domains or addresses`] : []),
-    ...(hasOthers ? [names.length === 0 ? sentence`some of its domains` : sentence`some more of its domains`] : []),
+    ...(hasOthers ? [others] : []),
   ];
   return sentence`copies of the mail that comes to ${joinTexts(parts)}`;
 }

@@ -63,9 +63,10 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
 type Places = ReadonlyMap<string, Destination>;
 
 /**
- * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
- * mailbox that the caller may not see: its recipient then has to agree. `faults` has the targets in proved domains of
- * the account for which no mailbox gets the mail. A caller without `mailbox.view` on the domain gets no such fault.
+ * `homes` maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. A mailbox
+ * that the caller may not see is left out, so its recipient has to agree. `faults` has the targets in proved domains of
+ * the account for which no mailbox gets the mail. For a domain on which the caller lacks `mailbox.view`, `faults` has
+ * nothing.
  */
 function findHomes(
   { emails, locOf }: GivenTargets,
@@ -273,8 +274,8 @@ export const expectedRule = (accountId: string, id: string, { seen }: Expected):
   StoredRule.safeParse(seen.recall(scopedKey(rules, accountId, id))).data;
 
 /**
- * The items that `ruleInPath` and `requestVerification` read first; the items about the targets only if this process
- * has seen the rule.
+ * The items that `ruleInPath` and `requestVerification` read first. If this process has not seen the rule, the only
+ * item about its targets is the proof in slot 0.
  */
 export function aheadOfRequest(accountId: string, id: string, expected: Expected): Ahead {
   const rule = expectedRule(accountId, id, expected);
@@ -317,10 +318,10 @@ export const updateRule = (
   changeRule(accountId, id, context, async (before, at) => {
     const { keep_copy = before.keep_copy } = body;
     if (keep_copy && before.scope_type === "address") throw nobodyKeeps();
-    const kept = keep_copy === before.keep_copy ? before : { ...before, keep_copy };
+    const rule = keep_copy === before.keep_copy ? before : { ...before, keep_copy };
     const given = changedTargets(before, body);
-    if (!given) return { rule: kept, writes: [], isAsked: false, ...(kept === before ? {} : { verb: "updated" }) };
-    return { ...(await planTargets(accountId, kept, given, context, at)), verb: "updated" };
+    if (!given) return { rule, writes: [], isAsked: false, ...(rule === before ? {} : { verb: "updated" }) };
+    return { ...(await planTargets(accountId, rule, given, context, at)), verb: "updated" };
   });
 
 const nobodyKeeps = (): InvalidInput =>
@@ -454,10 +455,10 @@ export const requestVerification = (
     const internal = reachable.filter((one) => homeOf(one) !== undefined && homeOf(one) !== one.target_domain_id);
     const external = reachable.filter((one) => homeOf(one) === undefined);
     if (internal.length + external.length === 0) throw notNeeded(reachable, "is a mailbox of this account");
-    const of = { accountId, ruleId: id, proofs, now };
+    const ruleProofs = { accountId, ruleId: id, proofs, now };
     const atHome = internal.map((one) => ({ email: one.email, slot: one.slot, homeId: homeOf(one) }));
-    const settled = await planNewTargets(table, atHome, of);
-    const asked = await planRequests(table, external, of);
+    const settled = await planNewTargets(table, atHome, ruleProofs);
+    const asked = await planRequests(table, external, ruleProofs);
     return {
       rule: [...settled.targets, ...asked.targets].reduce(withTarget, before),
       writes: [...settled.writes, ...asked.writes],

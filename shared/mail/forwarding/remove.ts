@@ -16,7 +16,7 @@ import { ruleKind, rules, ruleView, type StoredRule, targetPrefixes, targetsOf }
 
 type RemovalContext = { table: Reader; accountId: string; now: Date };
 
-/** Deletes the proofs together with their rules. */
+/** Plans the deletion of the proofs of deleted rules, and the changes to record. */
 const withProofs =
   ({ table, accountId, now }: RemovalContext): PlanDependents<StoredRule> =>
   async (gone) => {
@@ -35,7 +35,7 @@ const withProofs =
 
 /**
  * Plans the deletion of the first few rules of a scope that is being deleted. The rules of a domain include the rules
- * of its addresses. `isAll` says that no other rules are left.
+ * of its addresses. `isAll` says whether no other rules are left.
  */
 export async function planRulePurge(place: RemovalContext, scope: MailScope): Promise<Purge> {
   const prefixes = targetPrefixes(place.accountId, scope);
@@ -45,7 +45,7 @@ export async function planRulePurge(place: RemovalContext, scope: MailScope): Pr
   return { ...first, isAll: first.isAll && others.length === 0 };
 }
 
-/** Items that `deleteRule` reads. */
+/** The items that `deleteRule` reads. */
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
   aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 

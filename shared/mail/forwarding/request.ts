@@ -12,7 +12,7 @@ import { mailedKey } from "./target.ts";
 
 /*
  * Access patterns
- *   the times of mails to an address, from all accounts       MAILED#<SHA-256 of the address> / MAILED
+ *   the times of mails to a person, from all accounts         MAILED#<SHA-256 of the person> / MAILED
  *   the number of mails of an account on a day                ACCOUNT#<id> / LETTERS#<day>
  */
 /** The key of the number of mails that an account sent on a day to ask recipients and to invite people. */
@@ -25,14 +25,15 @@ export const lettersKey = (accountId: string, now: Date): Key => ({
 export const aheadOfMails = (accountId: string, emails: readonly string[], now: Date): Key[] =>
   emails.length === 0 ? [] : [...emails.map(mailedKey), lettersKey(accountId, now)];
 
+/** The least time between two mails to one address, in milliseconds. */
 const pauseMs = 60_000;
 /** The most mails to one address within 24 hours, from all accounts together. */
 const perTarget = 5;
 /** The most mails of an account on a day. */
 export const perAccount = 200;
 /**
- * The most mails of an account to the addresses of one registrable domain on a day. The owner of the domain may read
- * all of them.
+ * The most mails of an account to the addresses of one registrable domain on a day. There is a limit for a domain,
+ * because all its addresses may belong to one person.
  */
 const perDomain = 40;
 
@@ -65,9 +66,10 @@ async function planMails(
   now: Date,
 ): Promise<{ notes: Write[]; waits: Map<string, Wait> }> {
   const day = lettersKey(accountId, now);
-  const keys = [...new Map(emails.map((email) => [mailedKey(email).PK, mailedKey(email)])).values()];
+  const keysByPerson = new Map(emails.map((email) => [mailedKey(email).PK, mailedKey(email)]));
+  const keys = [...keysByPerson.values()];
   const [letters, ...items] = await table.getMany([day, ...keys]);
-  const { count: before, domains } = letters ? Letters.parse(letters) : { count: 0, domains: {} };
+  const { count: sentBefore, domains } = letters ? Letters.parse(letters) : { count: 0, domains: {} };
   const byDomain = new Map(Object.entries(domains));
   const mailed = new Map(keys.map(({ PK }, index) => [PK, items[index] && Mailed.parse(items[index])]));
   const notes = new Map<string, Write>();
@@ -79,39 +81,39 @@ async function planMails(
     // Two of the addresses can be spellings of the same mailbox. So if a mail to the mailbox is planned already, it
     // counts as sent now, and the second address has to wait.
     const recent = [...at, ...(notes.has(key.PK) ? [now.toISOString()] : [])];
-    const today = recent.filter((one) => Date.parse(one) > now.getTime() - dayMs);
+    const inLastDay = recent.filter((one) => Date.parse(one) > now.getTime() - dayMs);
     const domain = domainOf(email);
     const toDomain = byDomain.get(domain) ?? 0;
-    const wait = waitOf(today, { count: before + notes.size, toDomain }, now);
+    const wait = waitOf(inLastDay, { count: sentBefore + notes.size, toDomain }, now);
     if (wait) waits.set(email, wait);
     else {
       byDomain.set(domain, toDomain + 1);
-      const put = { ...key, at: [...today, now.toISOString()], version: version + 1, ttl };
+      const put = { ...key, at: [...inLastDay, now.toISOString()], version: version + 1, ttl };
       notes.set(key.PK, { put, if: version === 0 ? "absent" : { version } });
     }
   }
   if (notes.size === 0) return { notes: [], waits };
-  const count: Write = {
-    put: { ...day, count: before + notes.size, domains: Object.fromEntries(byDomain), ttl },
-    if: letters ? { count: before } : "absent",
+  const dayNote: Write = {
+    put: { ...day, count: sentBefore + notes.size, domains: Object.fromEntries(byDomain), ttl },
+    if: letters ? { count: sentBefore } : "absent",
   };
-  return { notes: [...notes.values(), count], waits };
+  return { notes: [...notes.values(), dayNote], waits };
 }
 
 /**
- * The time to wait before another mail to an address; undefined if the mail may be sent now. `today` has the times of
- * the address's mails in the last 24 hours. `count` is the number of the account's mails today. `toDomain` is the
- * number of the mails among them to the registrable domain of the address.
+ * The time to wait before another mail to an address; undefined if the mail may be sent now. `inLastDay` has the times
+ * of the address's mails in the last 24 hours. `count` is the number of the account's mails today. `toDomain` is the
+ * number of the account's mails today to the registrable domain of the address.
  */
 function waitOf(
-  today: readonly string[],
+  inLastDay: readonly string[],
   { count, toDomain }: { count: number; toDomain: number },
   now: Date,
 ): Wait | undefined {
   const nowMs = now.getTime();
-  const forDay = waitFor(today.at(-perTarget), dayMs, nowMs);
+  const forDay = waitFor(inLastDay.at(-perTarget), dayMs, nowMs);
   if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails in 24 hours at most` };
-  const forPause = waitFor(today.at(-1), pauseMs, nowMs);
+  const forPause = waitFor(inLastDay.at(-1), pauseMs, nowMs);
   if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute at most" };
   const waitMs = startOf(plusDays(dayOf(now), 1)).getTime() - nowMs;
   if (count >= perAccount) return { waitMs, limit: `an account sends ${perAccount} mails a day at most` };
@@ -119,7 +121,7 @@ function waitOf(
   return { waitMs, limit: `an account sends ${perDomain} mails a day to one domain at most` };
 }
 
-/** The milliseconds left until `ms` milliseconds have passed since a given time; zero if no time is given. */
+/** The milliseconds left until `ms` milliseconds have passed since a given time. Not above zero if nothing is left. */
 const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 
@@ -143,13 +145,15 @@ export async function planMail(table: Reader, accountId: string, email: string, 
 const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
 
 /** The sentence that says when a mail can be requested again. */
-const retryIn = ({ waitMs }: Wait): string =>
-  `Send one with forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
+function retryIn({ waitMs }: Wait): string {
+  const time = waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute";
+  return `Send one with forwarding.verification.send in ${time}.`;
+}
 
 /** The rule whose recipients are asked, the earlier proofs by their slots, and the time of the request. */
 type RuleProofs = { accountId: string; ruleId: string; proofs: ReadonlyMap<number, StoredProof>; now: Date };
 
-/** Targets in the order in which they were given, and whether a mail goes to one of them at least. */
+/** Targets in the order in which they were given, and whether a mail goes to at least one of them. */
 export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: boolean };
 
 /**
@@ -159,8 +163,12 @@ export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: bool
  * - 409 `mail_unavailable` if this deployment sends no mail
  * - 429 if a limit on such mails leaves no mail to send
  */
-export async function planRequests(table: Reader, asked: readonly Target[], of: RuleProofs): Promise<PlannedTargets> {
-  const planned = await planDueRequests(table, asked, of);
+export async function planRequests(
+  table: Reader,
+  asked: readonly Target[],
+  ruleProofs: RuleProofs,
+): Promise<PlannedTargets> {
+  const planned = await planDueRequests(table, asked, ruleProofs);
   const [wait] = planned.waits.values();
   if (wait && !planned.isAsked) throw tooManyMails(wait);
   return planned;
@@ -225,11 +233,11 @@ export type NewTarget = { email: string; slot: number; homeId: string | undefine
 export async function planNewTargets(
   table: Reader,
   given: readonly NewTarget[],
-  of: RuleProofs,
+  ruleProofs: RuleProofs,
 ): Promise<PlannedTargets> {
-  const { accountId, ruleId, proofs } = of;
+  const { accountId, ruleId, proofs } = ruleProofs;
   const external = given.filter(({ homeId }) => homeId === undefined).map(unverifiedNew);
-  const planned = await planDueRequests(table, external, of);
+  const planned = await planDueRequests(table, external, ruleProofs);
   const asked = new Map(planned.targets.map((target) => [target.email, target]));
   const ended = given.flatMap(({ email, slot }) => {
     const proof = proofs.get(slot);

@@ -40,7 +40,7 @@ const VerificationState = z.enum(["internal", "pending", "verified", "expired"])
 const Verification = z.object({
   verification_required: z.boolean().meta({
     description:
-      "Whether the recipient must agree first. It is false if the target is a mailbox of the account that the caller could see.",
+      "Whether the recipient must agree before the target gets mail. It is false if the target is a mailbox of the account that the caller could see.",
   }),
   verification_state: VerificationState.meta({
     description:
@@ -53,8 +53,12 @@ const Verification = z.object({
     description:
       "When the last mail to the recipient was requested; null if no mail was requested, or if the mail was refused.",
   }),
-  verification_expires_at: Timestamp.nullable().meta({ description: "When the link in the last mail expires." }),
-  verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed; null before." }),
+  verification_expires_at: Timestamp.nullable().meta({
+    description: "When the link in the last mail expires; null if no mail was requested, or if the recipient agreed.",
+  }),
+  verification_verified_at: Timestamp.nullable().meta({
+    description: "When the recipient agreed; null if the recipient has not agreed.",
+  }),
 });
 
 const email = z.string().meta({ description: "The address, in lower case and with the domain in A-labels." });
@@ -102,13 +106,14 @@ export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 /**
  * The members of a target that callers do not see.
- * - `slot`: the slot, from 0, that holds the target's proof among the proofs of the rule. A target keeps its slot.
+ * - `slot`: a number, from 0, that no other target of the rule has. It is in the key of the target's proof. A target
+ *   keeps its slot.
  * - `target_domain_id`: for an `internal` target, the id of the account's domain that the target is in. The target gets
  *   mail only while it is a mailbox in this domain, not in a later domain with the same name.
  */
 const hidden = { slot: z.int().default(0), target_domain_id: z.string().optional() };
 
-/** The stored state of an agreement. `expired` is not stored: it is `pending` after `verification_expires_at`. */
+/** The stored state of an agreement. `expired` is stored as `pending`, with a `verification_expires_at` in the past. */
 const storedState = { verification_state: VerificationState.exclude(["expired"]) };
 
 const StoredOther = RuleTarget.extend({ ...storedState, ...hidden });

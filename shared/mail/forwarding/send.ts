@@ -95,8 +95,8 @@ async function takeLease(
       scopedById(rules, table, accountId, ruleId),
     ]);
     const at = now();
-    const isOpen = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
-    if (!isOpen || !rule || !waitingTarget(rule, proof.target_email)) return nothing;
+    const isDue = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
+    if (!isDue || !rule || !waitingTarget(rule, proof.target_email)) return nothing;
     if (proof.state === "sending" && proof.lease_until > at.toISOString())
       throw new Error("Another worker is sending this mail.");
     const { version, expires_at, target_email } = proof;

@@ -19,9 +19,9 @@ function readMailAddress(given: string): Reading {
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
   if (/[^\x21-\x7e]/.test(read.local)) return { fault: "The part before the @ can have only ASCII characters" };
-  // The characters % and ! are not allowed, because old mail servers relay mail by them.
+  // The characters % and ! are not allowed, because old mail servers use them to relay mail.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
-    return { fault: "The part before the @ has a character or a dot that an address cannot have there" };
+    return { fault: "The part before the @ can have only letters, digits, single inner dots and #$&'*+/=?^_`{|}~-" };
   }
   const address = `${read.local}@${read.domain}`;
   return address.length > longestAddress ? tooLong : { value: address };

@@ -53,8 +53,8 @@ const progressKey = (accountId: string, keyId: string): Key => ({
 });
 
 /**
- * A deleted mailbox of the request. `address` is its primary address, because the request can name the mailbox a second
- * time by its address. Rows of earlier versions have no `address`.
+ * A deleted mailbox of the request. `address` is its primary address. By `address`, a repeat of the request finds out
+ * whether a reference names this mailbox. Rows of earlier versions have no `address`.
  */
 const Done = Deleted.extend({ address: z.string().optional() });
 type Done = z.output<typeof Done>;
@@ -62,16 +62,16 @@ type Done = z.output<typeof Done>;
 const StoredProgress = z.object({ deleted: z.array(Done) });
 
 /**
- * How long the progress is stored, in seconds. This is longer than the answer to a request with an `Idempotency-Key` is
- * stored.
+ * How long the progress is stored, in seconds. The answer to a request with an `Idempotency-Key` is stored for a
+ * shorter time.
  */
 const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
 type Candidate = { index: number; found: FoundMailbox };
 /**
- * The result of one transaction: the mailboxes that it deleted, the mailboxes that are gone or that the caller may not
- * delete any more, and the mailboxes that are left for the next transaction.
+ * The result of one transaction: the mailboxes that it deleted, the mailboxes that are gone or that the caller can no
+ * longer delete, and the mailboxes that are left for the next transaction.
  */
 type DeletionStep = { deleted: Done[]; missing: Candidate[]; left: Candidate[] };
 /** A request, with the mailboxes that are deleted so far and the failures so far. */
@@ -109,10 +109,11 @@ export async function deleteMailboxes(
   const deletion: Deletion = { accountId, context, deleted: earlier?.deleted ?? [], failed: [] };
   let left = await candidatesAmong(refs, deletion);
   for (let isFirst = true; left.length > 0 && (isFirst || !isOver()); isFirst = false) {
-    const domainId = left[0]?.found.domain.id;
-    const [some, others] = [left.filter(isIn(domainId)), left.filter((one) => !isIn(domainId)(one))];
-    const step = await deleteTogether(some, deletion);
-    left = [...step.left, ...others];
+    const isInFirstDomain = isIn(left[0]?.found.domain.id);
+    const ofFirstDomain = left.filter(isInFirstDomain);
+    const ofOthers = left.filter((one) => !isInFirstDomain(one));
+    const step = await deleteTogether(ofFirstDomain, deletion);
+    left = [...step.left, ...ofOthers];
     deletion.deleted.push(...step.deleted);
     deletion.failed.push(...step.missing.map(({ index }) => failure(index, "not_found")));
   }
@@ -177,7 +178,7 @@ async function candidatesAmong(
   { accountId, context: { table, permissions }, deleted, failed }: Selection,
 ): Promise<Candidate[]> {
   const doneIndexes = new Set(deleted.map(({ index }) => index));
-  const seen = new Set(deleted.map(({ mailbox_id }) => mailbox_id));
+  const takenIds = new Set(deleted.map(({ mailbox_id }) => mailbox_id));
   // Whether a reference names a mailbox that was deleted before an interruption. Such a reference must not reach a new
   // mailbox that has the same address.
   const namesDeleted = (ref: string): boolean => {
@@ -198,9 +199,9 @@ async function candidatesAmong(
       found !== undefined && covers(permissions, capability, scopesOfMailbox(found));
     if (!found || !(may("mailbox.delete") || may("mailbox.view"))) failed.push(failure(index, "not_found"));
     else if (!may("mailbox.delete")) failed.push(failure(index, "forbidden"));
-    else if (seen.has(found.mailbox.id)) failed.push(failure(index, "duplicate_in_request"));
+    else if (takenIds.has(found.mailbox.id)) failed.push(failure(index, "duplicate_in_request"));
     else {
-      seen.add(found.mailbox.id);
+      takenIds.add(found.mailbox.id);
       return [{ index, found }];
     }
     return [];
@@ -218,9 +219,9 @@ async function mailboxesByRefs(
 ): Promise<(FoundMailbox | undefined)[]> {
   const addresses = refs.map(readAddress);
   const names = [...new Set(addresses.flatMap((address) => address?.domain ?? []))];
-  const named = await Promise.all(names.map((name) => domainByName(table, accountId, name)));
+  const namedDomains = await Promise.all(names.map((name) => domainByName(table, accountId, name)));
   const wanted = addresses.flatMap((address, index) => {
-    const domain = address && named[names.indexOf(address.domain)];
+    const domain = address && namedDomains[names.indexOf(address.domain)];
     return domain ? [{ index, key: addressKey(accountId, domain.id, address.local) }] : [];
   });
   const owners = await table.getMany(wanted.map(({ key }) => key));
@@ -278,7 +279,7 @@ function fitting(mailboxes: readonly StoredMailbox[]): StoredMailbox[] {
 
 const readAtOnce = 16;
 
-/** Deletes the first few of some mailboxes of one domain in one transaction. */
+/** Deletes, in one transaction, the first of the given mailboxes of one domain that fit into the transaction. */
 function deleteTogether(given: readonly Candidate[], deletion: Deletion): Promise<DeletionStep> {
   const { accountId, context } = deletion;
   const { table, commit, now } = context;
@@ -291,17 +292,17 @@ function deleteTogether(given: readonly Candidate[], deletion: Deletion): Promis
       mailboxesByIds(table, accountId, ids),
     ]);
     const allowed = domain ? current.filter((mailbox) => mayDelete({ mailbox, domain }, context)) : [];
-    const there = new Set(allowed.map(({ id }) => id));
-    const some = fitting(allowed);
-    const chosen = new Set(some.map(({ id }) => id));
-    const those = (isOne: (id: string) => boolean) => first.filter(({ found }) => isOne(found.mailbox.id));
+    const allowedIds = new Set(allowed.map(({ id }) => id));
+    const chosen = fitting(allowed);
+    const chosenIds = new Set(chosen.map(({ id }) => id));
+    const candidatesIf = (isOne: (id: string) => boolean) => first.filter(({ found }) => isOne(found.mailbox.id));
     const value: DeletionStep = {
-      deleted: those((id) => chosen.has(id)).map(deletedOf),
-      missing: those((id) => !there.has(id)),
-      left: [...those((id) => there.has(id) && !chosen.has(id)), ...rest],
+      deleted: candidatesIf((id) => chosenIds.has(id)).map(deletedOf),
+      missing: candidatesIf((id) => !allowedIds.has(id)),
+      left: [...candidatesIf((id) => allowedIds.has(id) && !chosenIds.has(id)), ...rest],
     };
-    if (!domain || some.length === 0) return { value, writes: [], changes: [], partial: true };
-    const { writes, changes } = await planDeletion(table, domain, some, now());
+    if (!domain || chosen.length === 0) return { value, writes: [], changes: [], partial: true };
+    const { writes, changes } = await planDeletion(table, domain, chosen, now());
     return { value, writes: [...writes, ...progressWrites(value.deleted, deletion)], changes, partial: true };
   });
 }

@@ -139,7 +139,7 @@ type Logins = Map<Candidate, Login>;
  * - 404 if the domain does not exist any more
  * - 409 `domain_not_ready` if the domain accepts no new addresses
  *
- * Always throws 503 if the key service does not answer.
+ * Throws 503 if the key service does not answer, even if some mailboxes were created before.
  */
 export async function addMailboxes(
   found: StoredDomain,

@@ -49,6 +49,7 @@ export function dropMailbox(
       mailboxById(table, account_id, id),
       domainById(table, account_id, domainId),
     ]);
+    // `partial`, so that no answer is stored for the idempotency key: nothing was deleted.
     if (!mailbox || !domain) return { value: false, writes: [], changes: [], partial: true };
     return { value: true, ...(await planDeletion(table, domain, [mailbox], now())) };
   });
@@ -65,6 +66,7 @@ export async function planDeletion(
   now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const { account_id } = domain;
+  // The id of every stored mailbox has an ordinal.
   const ordinals = mailboxes.map(({ id }) => ordinalOf(id) ?? -1);
   const places = mailboxes.map(({ place }) => place);
   const [all, inDomain, deleted] = await Promise.all([
@@ -74,7 +76,7 @@ export async function planDeletion(
   ]);
   // The deleted mailbox is stored as it was read. A report of usage does not raise the version. So the condition
   // compares the usage too, because otherwise a report after the read would be lost.
-  const asRead = new Map(
+  const unchanged = new Map(
     mailboxes.map(({ id, version, used, used_at }) => [
       mailboxKey(account_id, id).SK,
       { if: { id, version, used, ...(used_at === undefined ? {} : { used_at }) } },
@@ -83,7 +85,7 @@ export async function planDeletion(
   return {
     writes: [
       ...removeRows(all.state, ordinals).map((write) =>
-        "delete" in write ? { ...write, ...asRead.get(write.delete.SK) } : write,
+        "delete" in write ? { ...write, ...unchanged.get(write.delete.SK) } : write,
       ),
       ...domainListWrites(domain, inDomain, { removed: places }),
       ...mailboxes.flatMap(({ id, local_part, aliases }) =>

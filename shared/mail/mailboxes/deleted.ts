@@ -29,7 +29,8 @@ import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 /*
  * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its
  * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. A grant of
- * `mailbox.delete` on the deleted mailbox allows to list and to restore it. Other capabilities allow nothing on it.
+ * `mailbox.delete` on the deleted mailbox allows its holder to list and restore the mailbox. Other capabilities allow
+ * nothing on the mailbox.
  *
  * Access patterns
  *   mailboxes of an account, in deletion order           ACCOUNT#<id> / LIST#deleted_mailboxes
@@ -152,8 +153,9 @@ export async function deletedIn(
 
 /**
  * The deleted mailboxes of one domain that a reference names: the mailbox with an id, or all mailboxes that had an
- * address. If no deleted mailbox matches, the existing mailbox that the reference names. When a restoration is repeated
- * with its `Idempotency-Key`, the mailbox exists again, and the repeat has to find it to get the stored answer.
+ * address. If no deleted mailbox matches, `mailboxes` has the existing mailbox that the reference names. A restoration
+ * that is repeated with its `Idempotency-Key` needs this mailbox to get the stored answer, because the mailbox exists
+ * again.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };
 
@@ -171,7 +173,8 @@ async function deletedByRef(table: Reader, accountId: string, ref: string): Prom
 }
 
 /**
- * A mailbox that exists or was deleted, by its id, with its domain. Undefined if there is none, or if it is purged.
+ * The mailbox with this id, whether it exists or was deleted, and its domain. Undefined if the account never had the
+ * mailbox, or if the mailbox is purged.
  */
 export async function deletedOrRestored(
   table: Reader,

@@ -1,5 +1,5 @@
 import { covers, type Permissions } from "../../auth/permissions.ts";
-import { chunk as groups } from "../../core/concurrency.ts";
+import { chunk } from "../../core/concurrency.ts";
 import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
@@ -14,10 +14,11 @@ import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./ma
 import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
-const chunk = 250;
+/** The most mailboxes of a chunk. */
+const mailboxesPerChunk = 250;
 
 /** The rows of a list in order, one chunk at a time. */
-const rowsOf = (table: Reader, list: List) => pagesOf(table, rangeOfRows(list), chunk);
+const rowsOf = (table: Reader, list: List) => pagesOf(table, rangeOfRows(list), mailboxesPerChunk);
 
 async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): MailboxSource {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
@@ -28,12 +29,12 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
 /** The table, and the permissions of the principal who exports. */
 type Exporter = { table: Reader; permissions: Permissions };
 
-const manyDomains = 100_000;
+const mostDomains = 100_000;
 
 const tooManyDomains = (): InvalidInput =>
   invalidAt(
     ["body", "domain"],
-    `The export covers more than ${manyDomains.toLocaleString("en-US")} domains. Choose one domain`,
+    `The export covers more than ${mostDomains.toLocaleString("en-US")} domains. Choose one domain`,
     "too_broad",
   );
 
@@ -51,19 +52,22 @@ async function sourcesOf(
   exporter: Exporter,
 ): Promise<MailboxSource[]> {
   const { table, permissions } = exporter;
-  const isAll = covers(permissions, "mailbox.export", []);
-  if (ref === undefined && workspace_id === undefined && isAll) return [inAccount(table, accountId)];
+  const mayExportAll = covers(permissions, "mailbox.export", []);
+  if (ref === undefined && workspace_id === undefined && mayExportAll) return [inAccount(table, accountId)];
   const named = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
-  const wanted = named ? [named] : [];
-  const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
-  const domains = ref === undefined ? await visibleDomains(accountId, span, exporter) : wanted;
+  const namedDomains = named ? [named] : [];
+  const span = { capability: "mailbox.export", limit: mostDomains, workspaceId: workspace_id } as const;
+  const domains = ref === undefined ? await visibleDomains(accountId, span, exporter) : namedDomains;
   if (!domains) throw tooManyDomains();
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
-  const seen = domains.filter((home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)));
-  const whole = seen.filter((home) => home.mailbox_count > 0).map((home) => inDomain(table, accountId, home));
+  const exportable = domains.filter(
+    (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
+  );
+  const filled = exportable.filter((home) => home.mailbox_count > 0);
+  const wholeDomains = filled.map((home) => inDomain(table, accountId, home));
   const isWanted = ({ domain }: FoundMailbox): boolean =>
     isIn(domain) && (ref === undefined || domain.id === named?.id);
-  return isAll ? whole : [...whole, single(accountId, isWanted, exporter)];
+  return mayExportAll ? wholeDomains : [...wholeDomains, single(accountId, isWanted, exporter)];
 }
 
 async function* inAccount(table: Reader, accountId: string): MailboxSource {
@@ -77,8 +81,8 @@ async function* single(
   exporter: Exporter,
 ): MailboxSource {
   const named = await mailboxesNamed(accountId, "mailbox.export", exporter);
-  yield* groups(
-    chunk,
+  yield* chunk(
+    mailboxesPerChunk,
     named.filter(isWanted).map(({ mailbox }) => mailbox),
   );
 }
@@ -104,7 +108,7 @@ export async function* eachMailbox(
       yield (await mailboxViews(exporter.table, accountId, mailboxes)).filter(isWanted);
     }
   }
-  for (const some of groups(atOnce, await sourcesOf(accountId, where, exporter))) {
+  for (const some of chunk(atOnce, await sourcesOf(accountId, where, exporter))) {
     const sources = some.map(viewsIn);
     const firsts = await Promise.all(sources.map((source) => source.next()));
     for (const [index, source] of sources.entries()) {

@@ -53,10 +53,11 @@ export const MailboxExport = z
       description: "The CSV file, if this answer holds the whole export (500 mailboxes at most); otherwise null.",
     }),
     download_url: z.string().nullable().meta({
-      description: "The address to download a larger export, valid for an hour; null until the export is done.",
+      description:
+        "The address to download a larger export, valid for an hour. Null until the export is done, and if this answer holds the whole export.",
     }),
     created_at: Timestamp.meta({ description: "When the export was requested." }),
-    finished_at: Timestamp.nullable().meta({ description: "When the export was done; null before." }),
+    finished_at: Timestamp.nullable().meta({ description: "When the export was done; null until then." }),
     expires_at: Timestamp.nullable().meta({
       description: "When the export is deleted; null when this answer holds the whole export.",
     }),
@@ -86,9 +87,10 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
 });
 export type StoredExport = z.output<typeof StoredExport>;
 
+/** The most mailboxes of an export that the answer itself holds. */
 const inlineRows = 500;
 /** The most chunks that are read while the caller waits. Each chunk takes a few round trips. */
-const inlineLooks = 100;
+const inlineChunks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
 
@@ -99,13 +101,13 @@ async function inlineCsvOf(
   exporter: { table: Reader; permissions: Permissions },
 ): Promise<{ csv: string; count: number } | undefined> {
   const lines = [csvHeader()];
-  let [count, looks, bytes] = [0, 0, 0];
+  let [count, chunks, bytes] = [0, 0, 0];
   for await (const mailboxes of eachMailbox(accountId, filter, exporter)) {
     count += mailboxes.length;
-    looks += 1;
+    chunks += 1;
     const some = csvLines(mailboxes);
     bytes += Buffer.byteLength(some);
-    if (count > inlineRows || looks > inlineLooks || bytes > mostStoredBytes) return undefined;
+    if (count > inlineRows || chunks > inlineChunks || bytes > mostStoredBytes) return undefined;
     lines.push(some);
   }
   return { csv: lines.join(""), count };
@@ -113,7 +115,7 @@ async function inlineCsvOf(
 
 /** Whether the caller may export at least one mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
-  // The first domain with mailboxes is enough.
+  // One mailbox is enough, so only one domain is read at a time.
   for await (const mailboxes of eachMailbox(accountId, place, context, 1)) if (mailboxes.length > 0) return true;
   return false;
 }

@@ -73,9 +73,9 @@ export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: str
   const mailbox = key && StoredMailbox.safeParse(seen.recall(key)).data;
   const domainId = named ?? mailbox?.domain_id;
   const workspaceId = seenDomain({ seen }, accountId, domainId)?.workspace_id;
-  const twice = [...(key ? [key] : []), ...(domainId === undefined ? [] : [domainKey(accountId, domainId)])];
+  const readAgain = [...(key ? [key] : []), ...(domainId === undefined ? [] : [domainKey(accountId, domainId)])];
   const workspace = workspaceId === undefined ? [] : [workspaceKey(accountId, workspaceId)];
-  return { keys: [...twice, ...twice, ...(pointer ? [pointer] : []), ...workspace], again: true, id, mailbox };
+  return { keys: [...readAgain, ...readAgain, ...(pointer ? [pointer] : []), ...workspace], again: true, id, mailbox };
 }
 
 /**

@@ -108,7 +108,8 @@ export async function listMailboxes(
     const items = await mailboxViews(context.table, accountId, rows);
     const isIn = ({ workspace_id }: Mailbox) =>
       filter.workspace_id === undefined || workspace_id === filter.workspace_id;
-    // A domain was deleted, or moved to another workspace, so the page has to be read again.
+    // If a mailbox is missing, its domain was deleted or moved to another workspace meanwhile. Then the page has to be
+    // read again.
     if (items.filter(isIn).length < rows.length) throw new ListChanged();
     notePlaces(context.table, accountId, items);
     return { items, total };

@@ -86,28 +86,29 @@ export async function domainSources(
 ): Promise<RowSource<StoredMailbox>[]> {
   const resolve = (rows: readonly Item[]) => mailboxesReferred(table, accountId, rows);
   // The head of a domain's list is in the domain, or it is an item of its own.
-  const [within, apart] = [domains.filter((domain) => headIn(domain)), domains.filter((domain) => !headIn(domain))];
-  const lists = within.flatMap((domain) => {
+  const withHead = domains.filter((domain) => headIn(domain));
+  const withoutHead = domains.filter((domain) => !headIn(domain));
+  const lists = withHead.flatMap((domain) => {
     const head = headIn(domain);
     return head ? [{ state: { list: mailboxesIn(accountId, domain.id), ...head, bitmaps: new Map() }, resolve }] : [];
   });
   const isSame = async (): Promise<boolean> => {
     const [current] = await readHeads(table, [mailboxesOf(accountId)]);
     if (since && current?.version === since.version) return true;
-    const ids = within.map(({ id }) => id);
-    const again = await domainsByIds(table, accountId, ids);
+    const ids = withHead.map(({ id }) => id);
+    const present = await domainsByIds(table, accountId, ids);
     return (
-      again.length === ids.length &&
-      again.every(({ mailbox_next, mailbox_count, mailbox_returned }, index) => {
-        const before = within[index];
+      present.length === ids.length &&
+      present.every(({ mailbox_next, mailbox_count, mailbox_returned }, index) => {
+        const before = withHead[index];
         const isUnchanged = mailbox_next === before?.mailbox_next && mailbox_count === before?.mailbox_count;
         return isUnchanged && mailbox_returned === before?.mailbox_returned;
       })
     );
   };
   const held = moment.hold(lists, isSame);
-  const opened = await moment.open(apart.map(({ id }) => ({ list: mailboxesIn(accountId, id), resolve })));
-  const complete = apart.map(async (domain, index) => {
+  const opened = await moment.open(withoutHead.map(({ id }) => ({ list: mailboxesIn(accountId, id), resolve })));
+  const complete = withoutHead.map(async (domain, index) => {
     const source = opened[index];
     if (source?.total !== 0 || domain.mailbox_count === 0) return source;
     // The domain has mailboxes, and its list looks empty: the list has lost its head.

@@ -113,7 +113,8 @@ export const StoredMailbox = z.object({
   /** The number of mails in the mailbox. Absent until the mail servers report this number. */
   messages: z.int().optional(),
   /**
-   * When the mail servers measured `used` and `messages`. Absent before that, and if the stored time is no `Timestamp`.
+   * When the mail servers measured `used` and `messages`. Absent before the first measurement, and if the stored time
+   * is no `Timestamp`.
    */
   used_at: Timestamp.optional().catch(undefined),
   /** The step of `quotaSteps` that was reached at `used_at`, in per cent. 0 or absent below the first step. */
@@ -150,8 +151,8 @@ export const mailboxKind = defineKind({
     "quota_reached",
   ],
   view: MailboxCore,
-  // The entity tag leaves out members that mail servers report. They change all the time, and callers cannot change
-  // them.
+  // The entity tag leaves out the members that mail servers report. These members change all the time, and callers
+  // cannot change them.
   own: MailboxCore.omit({ last_login_at: true }).extend({ quota: MailboxCore.shape.quota.omit({ used: true }) }),
   seenWith: "mailbox.view",
 });

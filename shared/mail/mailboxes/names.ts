@@ -209,7 +209,7 @@ export function blockKeyOf(accountId: string, mailboxId: string): Key | undefine
 /**
  * The write that changes or adds a mailbox in its block. If the block is not packed, or ends before the mailbox, the
  * write changes nothing but the block's version. A transaction that packs the block has read the version before the
- * mailboxes. So it fails if a mailbox changes at the same time.
+ * mailboxes. So if a mailbox changes at the same time, that transaction fails.
  */
 export async function namesWrite(table: Reader, accountId: string, changed: NamedMailbox): Promise<Write> {
   const block = Math.floor(changed.ordinal / perBlock);

@@ -146,8 +146,8 @@ export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddres
 });
 
 /**
- * Generates a password: its hash, and a sealed copy that is revealed once. Throws 503 if the key service does not
- * answer.
+ * Generates a password. Returns its hash, its tag, and a sealed copy that is revealed once. Throws 503 if the key
+ * service does not answer.
  */
 export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();

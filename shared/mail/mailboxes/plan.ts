@@ -120,6 +120,7 @@ export function requireReady({ name, status, is_open }: StoredDomain): void {
 
 type NewMailbox = { person: Person; login: Login };
 
+/** The heads of the account's list and of the domain's list, and the search block to pack. */
 type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
 /**
@@ -128,8 +129,8 @@ type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock
  */
 export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
   const { account_id, id } = domain;
-  const own = headIn(domain) ? [] : [mailboxesIn(account_id, id)];
-  const [all, inDomain] = (await readHeads(table, [mailboxesOf(account_id), ...own])) as [ListState, ListState?];
+  const ownList = headIn(domain) ? [] : [mailboxesIn(account_id, id)];
+  const [all, inDomain] = (await readHeads(table, [mailboxesOf(account_id), ...ownList])) as [ListState, ListState?];
   return [
     all,
     inDomain?.version === 0 ? await rebuiltList(table, domain) : inDomain,

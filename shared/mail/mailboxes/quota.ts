@@ -8,7 +8,7 @@ import { defaultPlan, plans } from "../../wallet/catalogue.ts";
 import { BillingState, planOn, stateKey } from "../../wallet/state.ts";
 import { defaultQuotaBytes } from "./mailbox.ts";
 
-/** The smallest quota: one mebibyte. A quota of 0 is not allowed, because it means no limit to mail servers. */
+/** The smallest quota: one mebibyte. A quota of 0 is not allowed, because mail servers read 0 as no limit. */
 const leastBytes = 2 ** 20;
 
 /** The documentation of a quota in an input. */

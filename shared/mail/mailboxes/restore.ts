@@ -48,7 +48,7 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
     const finding = deletedById(table, account_id, id);
     const [deleted, owners, domain, existing] = await Promise.all([
       finding,
-      finding.then((it) => table.getMany(it ? aliasKeys(account_id, it.mailbox) : [])),
+      finding.then((one) => table.getMany(one ? aliasKeys(account_id, one.mailbox) : [])),
       domainById(table, account_id, found.domain.id),
       mailboxById(table, account_id, id),
     ]);
@@ -58,7 +58,7 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
     if (!deleted || !domain || deleted.mailbox.restorable_until <= at) throw notFound();
     requireReady(domain);
     const { deleted_at: _, restorable_until: __, ...before } = deleted.mailbox;
-    const aliases = before.aliases.filter((__, index) => !owners[index]);
+    const aliases = before.aliases.filter((_local, index) => !owners[index]);
     const mailbox: StoredMailbox = { ...before, aliases, updated_at: at, version: before.version + 1 };
     const [[view], returning, removals] = await Promise.all([
       mailboxViewsIn([domain], table, account_id, [mailbox]),
@@ -89,6 +89,7 @@ const aliasKeys = (accountId: string, { domain_id, aliases }: StoredMailbox): Ke
 async function planReturn(domain: StoredDomain, mailbox: StoredMailbox, { table }: Context): Promise<Write[]> {
   const { account_id } = domain;
   const { id, local_part, place, aliases } = mailbox;
+  // The id of every stored mailbox has an ordinal.
   const ordinal = ordinalOf(id) ?? -1;
   const [{ state }, inDomain, names] = await Promise.all([
     readList(table, mailboxesOf(account_id), [ordinal]),

@@ -42,7 +42,7 @@ export const MailboxSort = z.enum(["created_at", "primary_email"]);
 
 /**
  * The mailboxes that a list shows, and their order. Without `sort`, the mailboxes stay in the order in which they were
- * read. With the order `desc`, every order is reversed.
+ * read. If `order` is `desc`, the mailboxes are in the reverse order.
  */
 export type Selection = {
   search?: string | undefined;
@@ -100,11 +100,16 @@ type Place = { accountId: string; domain?: StoredDomain | undefined; workspaceId
 /** Whether reading the rows of a place costs less than reading the packed names of the account. */
 async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place): Promise<boolean> {
   if (!domain && workspaceId === undefined) return false;
-  const of = workspaceId === undefined ? [] : [domainsIn(accountId, workspaceId)];
-  const [all, domains, within] = await readHeads(table, [mailboxesOf(accountId), domainsOf(accountId), ...of]);
+  const ofWorkspace = workspaceId === undefined ? [] : [domainsIn(accountId, workspaceId)];
+  const [all, domains, workspaceDomains] = await readHeads(table, [
+    mailboxesOf(accountId),
+    domainsOf(accountId),
+    ...ofWorkspace,
+  ]);
   const { next = 0, live = 0 } = all ?? {};
-  const share = (within?.live ?? 0) / Math.max(1, domains?.live ?? 0);
-  return (domain?.mailbox_count ?? live * share) * units.row < next * units.packed;
+  const workspaceShare = (workspaceDomains?.live ?? 0) / Math.max(1, domains?.live ?? 0);
+  const rowCount = domain?.mailbox_count ?? live * workspaceShare;
+  return rowCount * units.row < next * units.packed;
 }
 
 /**

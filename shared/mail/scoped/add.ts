@@ -59,11 +59,11 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
   // This write raises the workspace's version. So a deletion of the workspace at the same time fails, is planned again,
   // and then also finds the new entry.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
-  if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
+  if (type !== "mailbox") return [await openDomainCheck(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);
   if (!mailbox) throw invalidAt(["body", "mailbox"], noSuchMailbox, "not_found");
   return [
-    await openDomain(table, accountId, mailbox.domain_id, noun),
+    await openDomainCheck(table, accountId, mailbox.domain_id, noun),
     { check: mailboxKey(accountId, id), if: { id } },
   ];
 }
@@ -72,7 +72,7 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
  * Reads a domain, and returns the check that the domain still accepts new entries. Throws 409 `domain_not_ready` if the
  * domain accepts none, and 422 if the domain is gone.
  */
-async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
+async function openDomainCheck(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
   if (!domain) throw invalidAt(["body", "domain"], noSuchDomain, "not_found");
   const { is_open, name, status } = domain;

@@ -71,8 +71,8 @@ export const scopesAround = (accountId: string, domain?: { id: string; workspace
 
 /**
  * The scopes of grants that cover an entry: the entry itself, the entry's own scope, and the domain and the workspace
- * that this scope is in. If the entry's own scope is a deleted mailbox (`isGone`), it is left out, because grants on
- * the mailbox allow nothing for its entries until the mailbox is restored.
+ * that this scope is in. If the entry's own scope is a deleted mailbox (`isGone`), the mailbox is left out, because
+ * grants on the mailbox allow nothing for its entries until the mailbox is restored.
  */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
@@ -81,8 +81,9 @@ export const scopesOfScoped = (
 ): Scope[] => {
   const { id, scope_type, scope_id } = entry;
   const domainId = domainIdOf(entry);
-  const isOwn = scope_type === "workspace" || (scope_type === "mailbox" && !isGone);
-  const own = isOwn ? [{ type: scope_type, id: scope_id }] : [];
+  // The account is never among these scopes. The domain, also of an address, is added below.
+  const isAddedHere = scope_type === "workspace" || (scope_type === "mailbox" && !isGone);
+  const own = isAddedHere ? [{ type: scope_type, id: scope_id }] : [];
   return [
     { type, id },
     ...own,
@@ -116,6 +117,7 @@ export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";
   /** The name of the entries in messages, in the plural. */
   noun: string;
+  /** The capability to see an entry. */
   view: Capability;
   list: (accountId: string) => List;
   /** The prefix of the sort keys by scope. */
@@ -168,8 +170,8 @@ export async function locateScoped<T extends Scoped>(
 }
 
 /**
- * The items that `scopedInPath` reads. The plan after it reads the entry again, so the entry is in the list twice. The
- * domain and the mailbox are in the list only if this process has seen the entry.
+ * The items that `scopedInPath` reads. The plan that follows reads the entry again, so the entry is in the list twice.
+ * The domain and the mailbox are in the list only if this process has seen the entry.
  */
 export function aheadOfScoped<T extends Scoped>(
   family: Family<T>,

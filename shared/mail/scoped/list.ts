@@ -38,25 +38,25 @@ export async function listScoped<T extends Scoped>(
   const wanted = rows.map(family.parse).filter((thing) => keep?.(thing) ?? true);
   const domainIds = wanted.flatMap((thing) => domainIdOf(thing) ?? []);
   const domains = seesAll ? [] : await domainsByIds(table, accountId, [...new Set(domainIds)]);
-  const homes = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
+  const workspaceIds = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
   const gone = seesAll ? new Set<string>() : await goneMailboxes(family, accountId, wanted, { table, permissions });
-  const seen = wanted.filter((thing) => {
-    const place = { workspaceId: homes.get(domainIdOf(thing) ?? ""), isGone: gone.has(thing.scope_id) };
+  const visible = wanted.filter((thing) => {
+    const place = { workspaceId: workspaceIds.get(domainIdOf(thing) ?? ""), isGone: gone.has(thing.scope_id) };
     return covers(permissions, family.view, scopesOfScoped(family.type, thing, place));
   });
-  return { items: seen.slice(skip, skip + take), total: seen.length };
+  return { items: visible.slice(skip, skip + take), total: visible.length };
 }
 
-/** The deleted mailboxes that entries apply to, among the mailboxes on which the principal has a grant. */
+/** The ids of the deleted mailboxes that are the scopes of entries and on which the principal has a grant. */
 async function goneMailboxes<T extends Scoped>(
   { view }: Family<T>,
   accountId: string,
   things: readonly T[],
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<Set<string>> {
-  const named = new Set(things.flatMap((one) => (one.scope_type === "mailbox" ? [one.scope_id] : [])));
+  const scopeIds = new Set(things.flatMap((one) => (one.scope_type === "mailbox" ? [one.scope_id] : [])));
   const held = idsHeld(permissions, view, "mailbox");
-  const asked = held === "all" ? [] : held.filter((id) => named.has(id)).toSorted();
-  const live = new Set((await mailboxesByIds(table, accountId, asked)).map(({ id }) => id));
-  return new Set(asked.filter((id) => !live.has(id)));
+  const granted = held === "all" ? [] : held.filter((id) => scopeIds.has(id)).toSorted();
+  const live = new Set((await mailboxesByIds(table, accountId, granted)).map(({ id }) => id));
+  return new Set(granted.filter((id) => !live.has(id)));
 }

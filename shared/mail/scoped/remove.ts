@@ -39,13 +39,13 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
   ]);
   const grants = assignments.flat();
   const revocation = await planRevocation(table, accountId, grants.slice(0, grantsPerTransaction), now);
-  const asRead = new Map(
+  const unchanged = new Map(
     entries.map(({ id, version }) => [scopedKey(family, accountId, id).SK, { if: { id, version } }]),
   );
   const rows = removed ? removeRows(removed.state, ordinals) : [];
   const whole = {
     writes: [
-      ...rows.map((write) => ("delete" in write ? { ...write, ...asRead.get(write.delete.SK) } : write)),
+      ...rows.map((write) => ("delete" in write ? { ...write, ...unchanged.get(write.delete.SK) } : write)),
       ...entries.map((entry): Write => ({
         delete: scopeKey(accountId, family.prefix, family.scopeOf(entry), entry.id),
       })),

@@ -93,8 +93,8 @@ const StoredPiece = z.object({ fingerprint: z.string(), ignored: z.array(Ignored
 const pieceLimit = 99;
 
 /**
- * Cuts units of work into pieces of at most 99 writes. `writesOf` returns the most writes that a unit can take, up to 99.
- * The order of the units is kept.
+ * Cuts units of work into pieces of at most 99 writes. `writesOf` returns the most writes that a unit can take, up to
+ * 99. The order of the units is kept.
  */
 export function cutIntoPieces<U>(units: readonly U[], writesOf: (unit: U) => number): U[][] {
   const pieces: U[][] = [];

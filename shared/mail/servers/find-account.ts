@@ -51,8 +51,8 @@ const nobody = {
  * Looks up an address in the domains of all accounts, in three round trips. Without `forDelivery` the lookup takes
  * three round trips also if the domain, the address or the mailbox does not exist.
  * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all. Whether the account
- *   has a forwarding rule is read in one batch with the domain. Most mail for an address that nobody has is spam, so
- *   the lookup of such an address ends early: after two round trips, or after one if the domain is not here.
+ *   has a forwarding rule is read in one batch with the domain. The lookup of an address that nobody has ends after two
+ *   round trips, or after one if the domain is not here, because most mail for unknown addresses is spam.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(

@@ -78,8 +78,8 @@ export function loginObstacle(
   if (!mailbox || !domain || address?.kind === "catch_all") return "no_such_mailbox";
   if (!isInUse(account, plan)) return "account_suspended";
   if (mailbox.status !== "active") return "mailbox_paused";
-  // A mail store may keep mail by the address alone. It may then have the mail of another account that had this address
-  // before. So an account that never proved the name must not read mail.
+  // A mail store may keep mail by the address alone. The store may then have the mail of another account that had this
+  // address before. So an account that never proved the name must not read mail.
   const isReady = protocol === "smtp" ? isProved && sendsMail(domain) : isProved || domain.verified_at !== null;
   return isReady ? undefined : "domain_not_ready";
 }
@@ -139,9 +139,9 @@ async function noteMasterUse(accountId: string, id: string, { table, now }: Logi
   const at = now();
   const before = new Date(at.getTime() - usedEveryMs).toISOString();
   const update = { update: scopedKey(credentials, accountId, id), set: { last_used_at: at.toISOString() } };
-  const late = { ...update, if: { id, last_used_at: { atMost: before } } };
-  const noted = await table.attempt(late).catch(() => undefined);
-  // The condition of `late` also fails for a master password that was never used.
+  const ifOld = { ...update, if: { id, last_used_at: { atMost: before } } };
+  const noted = await table.attempt(ifOld).catch(() => undefined);
+  // The condition of `ifOld` also fails for a master password that was never used.
   if (noted?.done === false && noted.found["last_used_at"] === undefined && noted.found["id"] === id) {
     await table.attempt({ ...update, if: { id } }).catch(() => undefined);
   }
@@ -191,8 +191,13 @@ export async function logIn({ user, password, protocol }: Attempt, work: LoginWo
     found.domain ? loginKey(found.accountId, work) : Buffer.alloc(32),
   ]);
   const hash = hashFor(found, masters, { tag: passwordTag(key, password), protocol }, work);
-  const isIn = await isRight(password, hash?.hash ?? nobodysHash, key, loginObstacle(found, protocol) === undefined);
-  if (!isIn || !hash || !found.mailbox || !found.domain) return undefined;
+  const isAccepted = await isRight(
+    password,
+    hash?.hash ?? nobodysHash,
+    key,
+    loginObstacle(found, protocol) === undefined,
+  );
+  if (!isAccepted || !hash || !found.mailbox || !found.domain) return undefined;
   await hash.noteUse?.();
   return {
     address: `${found.mailbox.local_part}@${found.domain.name}`,

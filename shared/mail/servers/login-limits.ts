@@ -25,8 +25,8 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
 });
 
 /**
- * The user name and the network of a login. Anybody can try any text as the user name, also somebody else's address, so
- * the table gets only hashes. `isNamed` is false if the client's network could not be found out.
+ * The hashes of the user name and of the network of a login. The table gets only hashes, because anybody can try any
+ * text as the user name, also somebody else's address. `isNamed` is false if the client's network is not known.
  */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 
@@ -73,8 +73,8 @@ const isKnown = (last: Date, now: Date): boolean => now.getTime() - last.getTime
 const addressBucket = ({ address }: LoginSource): string => `login/${address}`;
 
 /**
- * Charges a login to its address. This is only for a login from a network that is not known for the address. Throws 429
- * if the limit has no room.
+ * Charges a login to its address. Call this function only for a login from a network that is not known for the address.
+ * Throws 429 if the limit has no room.
  */
 export async function chargeAddress(source: LoginSource, limiter: LimiterContext): Promise<void> {
   await charge({ principalId: addressBucket(source), class: "login_address", cost: 1 }, limiter);

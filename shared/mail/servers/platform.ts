@@ -11,7 +11,7 @@ export const MailServersEnvironment = z.object({
   MAIL_IMAP_SERVER: Endpoint.prefault("127.0.0.1:1143"),
   /** The POP3 server of the mailboxes. */
   MAIL_POP_SERVER: Endpoint.prefault("127.0.0.1:1110"),
-  /** The delay of the answer to a first wrong password, in seconds. */
+  /** The delay of the answer to the first wrong password of a connection, in seconds. */
   MAIL_LOGIN_WAIT: z.coerce.number().int().min(0).max(30).default(3),
 });
 

@@ -9,9 +9,9 @@ import { deletedById } from "../mailboxes/deleted.ts";
 import { mailboxesByIds } from "../mailboxes/lookup.ts";
 
 /*
- * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an
- * account. Other revocations tell them to purge the mail of a mailbox, or that a mailbox was restored. A worker makes
- * revocations from events. Mail servers read the revocations after a cursor.
+ * Mail servers keep sessions and mail. A revocation tells mail servers to end the sessions of a mailbox, a domain or an
+ * account, or to purge the mail of a mailbox, or that a mailbox was restored. A worker makes revocations from events.
+ * Mail servers read the revocations after a cursor.
  *
  * Access patterns
  *   the revocations that were stored in an hour, oldest first   REVOCATIONS#<hour> / <time>#<id of the event>

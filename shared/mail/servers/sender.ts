@@ -14,7 +14,7 @@ import { readRecipient } from "../suppressions/recipient.ts";
 import { isSuppressed } from "../suppressions/suppression.ts";
 import { isInUse, isProvedBy } from "./find-account.ts";
 
-/** Why a mailbox may not send, as a code and as the text for a reply of SMTP. */
+/** Why a mailbox may not send: the code, and the text for an SMTP reply. */
 const refusals = {
   not_yours: "This login may not send from this address.",
   mailbox_paused: "The mailbox is paused and may not send.",
@@ -97,7 +97,7 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagge
  *
  * Without `login`, the question is about mail that waits in the queue of a mail server. The sender is then the mailbox
  * that sends from the address `from` now. The reason is `domain_not_ready` if the domain of `from` is not here, and
- * `not_yours` if no mailbox sends from `from`. The limit of the warm-up does not hold, because the mail was counted
+ * `not_yours` if no mailbox sends from `from`. The limit of the warm-up does not apply, because the mail was counted
  * when it was accepted.
  *
  * Throws 503 if the key service does not answer.

@@ -11,7 +11,7 @@ const bare = String.raw`[^\p{C}\p{Z}"\\()<>[\]:;,@]+`;
 const quoted = String.raw`"(?:[^\p{C}"\\]|\\[\x20-\x7e])+"`;
 const addressForm = new RegExp(`^(${bare}|${quoted})@([^@]+)$`, "u");
 
-/** A name with a mail server elsewhere. It may have labels that `readName` refuses: the DNS has such names. */
+/** A name with a mail server elsewhere. It can have labels that `readName` refuses, because other zones have them. */
 const foreignName = /^(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$/;
 
 /** The domain of an address in one spelling. Undefined for a text that is no name and no public address. */
@@ -27,7 +27,7 @@ function readDomain(given: string): string | undefined {
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
  * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
  * So all spellings of an address give the same text. Undefined for a text that is no address, and for a local
- * part of more than 512 bytes. The limit of 64 (RFC 5321 §4.5.3.1.1) does not hold, because other servers allow more.
+ * part of more than 512 bytes. The limit of 64 (RFC 5321 §4.5.3.1.1) does not apply, because other servers allow more.
  */
 export function readRecipient(given: string): string | undefined {
   const [, local = "", name = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];

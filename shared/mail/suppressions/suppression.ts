@@ -32,6 +32,7 @@ const suppressionsOf = (accountId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
   name: "suppressions",
 });
+/** The row key of the suppression with this id. An id in another form gets an ordinal that no suppression ever has. */
 const suppressionKey = (accountId: string, id: string): Key =>
   rowKey(suppressionsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 const addressKey = (accountId: string, email: string): Key => ({
@@ -85,7 +86,8 @@ export const Suppression = z
       .nullable()
       .meta({ description: "The status code of the bounce (RFC 3463), such as `5.1.1`. Null for other reasons." }),
     detail: z.string().nullable().meta({
-      description: "The reply of the recipient's server, or the text of the caller who added the suppression.",
+      description:
+        "The reply of the recipient's server, or the text of the caller who added the suppression. Null if there is none.",
     }),
     created_at: Timestamp.meta({ description: "When the address was suppressed." }),
   })

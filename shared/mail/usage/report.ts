@@ -63,7 +63,7 @@ type Unit = {
   day: Day;
   /**
    * The dedicated IP from which the mail left, as the mail server says. Null if the mail left from no dedicated IP,
-   * undefined if the mail server does not say it.
+   * undefined if the mail server does not say.
    */
   ipId: string | null | undefined;
   usage?: Usage;
@@ -145,19 +145,23 @@ async function planUnits(
   { table, now }: ReportWork,
 ): Promise<{ writes: Write[]; ignored: Ignored[] }> {
   const piece: Piece = { counters: new Counters(), changes: new Map(), writes: [], ignored: [], now: now() };
-  const byMailbox = [...Map.groupBy(units, ({ accountId, mailboxId }) => `${accountId}#${mailboxId}`).values()];
-  const firsts = byMailbox.flatMap(([first]) => first ?? []);
-  const rows = await table.getMany(firsts.map(({ accountId, mailboxId }) => mailboxKey(accountId, mailboxId)));
+  const unitsByMailbox = [...Map.groupBy(units, ({ accountId, mailboxId }) => `${accountId}#${mailboxId}`).values()];
+  const firstUnits = unitsByMailbox.flatMap(([first]) => first ?? []);
+  const mailboxRows = await table.getMany(
+    firstUnits.map(({ accountId, mailboxId }) => mailboxKey(accountId, mailboxId)),
+  );
   const mailboxes = await Promise.all(
-    firsts.map(async ({ accountId, mailboxId }, index) => {
-      const stored = rows[index]?.["id"] === mailboxId ? StoredMailbox.parse(rows[index]) : undefined;
+    firstUnits.map(async ({ accountId, mailboxId }, index) => {
+      const stored = mailboxRows[index]?.["id"] === mailboxId ? StoredMailbox.parse(mailboxRows[index]) : undefined;
       const deleted = stored ? undefined : (await deletedById(table, accountId, mailboxId))?.mailbox;
       return { accountId, mailboxId, stored, domainId: (stored ?? deleted)?.domain_id };
     }),
   );
   const domainRows = await table.getMany(
     mailboxes.flatMap(({ accountId, domainId, stored }, index) =>
-      domainId !== undefined && needsDomain(byMailbox[index] ?? [], stored) ? [domainKey(accountId, domainId)] : [],
+      domainId !== undefined && needsDomain(unitsByMailbox[index] ?? [], stored)
+        ? [domainKey(accountId, domainId)]
+        : [],
     ),
   );
   const domains = new Map(
@@ -166,7 +170,7 @@ async function planUnits(
   const [ipIds, named] = await Promise.all([sendingIpIds(table, [...domains.values()]), namedIps(table, units)]);
   for (const [index, found] of mailboxes.entries()) {
     planMailbox(
-      byMailbox[index] ?? [],
+      unitsByMailbox[index] ?? [],
       { ...found, domain: domains.get(found.domainId ?? ""), ipId: ipIds.get(found.domainId ?? ""), named },
       piece,
     );
@@ -265,7 +269,8 @@ function newestOf(times: readonly (string | undefined)[], now: Date): string | u
 }
 
 /**
- * Plans the newest measurement and the newest login of a mailbox, and the event when a step of its quota is reached.
+ * Plans to store the newest measurement and the newest login of a mailbox, and the event if the mailbox reaches a step
+ * of its quota.
  */
 function planMeasurement(
   units: readonly Unit[],
@@ -283,35 +288,35 @@ function planMeasurement(
     now,
   );
   const last = usages.at(-1);
-  const isNewer =
+  const hasNewUsage =
     last !== undefined &&
     usedAt !== undefined &&
     (stored.used_at === undefined || Date.parse(usedAt) > Date.parse(stored.used_at));
-  const isLater =
+  const hasNewLogin =
     loginAt !== undefined &&
     (stored.last_login_at === null || Date.parse(loginAt) - Date.parse(stored.last_login_at) >= loginsEveryMs);
-  if (!isNewer && !isLater) return;
-  const used = isNewer ? last.bytes : stored.used;
+  if (!hasNewUsage && !hasNewLogin) return;
+  const used = hasNewUsage ? last.bytes : stored.used;
   const quota_step = quotaStep(used, stored.quota);
   const after: StoredMailbox = {
     ...stored,
-    ...(isNewer ? { used, messages: last.messages, used_at: usedAt, quota_step } : {}),
-    ...(isLater ? { last_login_at: loginAt } : {}),
+    ...(hasNewUsage ? { used, messages: last.messages, used_at: usedAt, quota_step } : {}),
+    ...(hasNewLogin ? { last_login_at: loginAt } : {}),
   };
   const { messages, used_at, last_login_at } = after;
   writes.push({
     update: mailboxKey(accountId, mailboxId),
-    set: { used, messages, used_at, quota_step: after.quota_step, ...(isLater ? { last_login_at } : {}) },
+    set: { used, messages, used_at, quota_step: after.quota_step, ...(hasNewLogin ? { last_login_at } : {}) },
     // If another report stores other values meanwhile, this condition fails. Then the piece is planned again, from the
     // values that the other report has stored.
     if: {
       id: stored.id,
       used: stored.used,
       ...(stored.used_at === undefined ? {} : { used_at: stored.used_at }),
-      ...(isLater && stored.last_login_at !== null ? { last_login_at: stored.last_login_at } : {}),
+      ...(hasNewLogin && stored.last_login_at !== null ? { last_login_at: stored.last_login_at } : {}),
     },
   });
-  if (!isNewer || !domain || quota_step <= (stored.quota_step ?? 0)) return;
+  if (!hasNewUsage || !domain || quota_step <= (stored.quota_step ?? 0)) return;
   const states = { before: mailboxCore(stored, domain), after: mailboxCore(after, domain) };
   changes.set(accountId, [...(changes.get(accountId) ?? []), change(mailboxKind, "quota_reached", mailboxId, states)]);
 }

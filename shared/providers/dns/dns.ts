@@ -60,7 +60,7 @@ export type Dns = {
 /** Thrown when the name already has a zone that was made with another reference. */
 export class ZoneExists extends Error {}
 
-/** Thrown when the nameservers have a zone of a parent or a subdomain of the name. They cannot hold both. */
+/** Thrown when the nameservers have a zone of a parent or a subdomain of the name. They cannot hold both zones. */
 export class ZoneConflict extends ZoneExists {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */

@@ -156,9 +156,9 @@ export async function zoneAt(
   name: string,
 ): Promise<{ name: string; serial: number; rrsets: RRset[] } | undefined> {
   const labels = name.split(".");
-  const around = labels.map((_, index) => labels.slice(index).join("."));
-  const found = await table.getMany(around.map(zoneKey));
-  for (const zone of around.filter((_, index) => found[index])) {
+  const candidates = labels.map((_, index) => labels.slice(index).join("."));
+  const found = await table.getMany(candidates.map(zoneKey));
+  for (const zone of candidates.filter((_, index) => found[index])) {
     const items = await table.between(partition(zone), bucketKey(zone, 0).SK, zoneKey(zone).SK);
     // The zone's own item is last; when it is missing, the zone was deleted since the first read.
     const last = items.at(-1);

@@ -5,7 +5,7 @@ import type { Log } from "../../core/log.ts";
 
 /**
  * Publishes events in order, and returns the indexes of the events that could not be published. A failure that can pass
- * by itself, such as a bus that does not answer, does not reject the promise: the events are among these indexes.
+ * by itself, such as a bus that does not answer, does not reject the promise. The events are then among these indexes.
  */
 export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
 

@@ -29,7 +29,7 @@ export const domainOf = (address: string): string => address.slice(address.lastI
 
 /**
  * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise the
- * repeat. SES sets a new Message-ID for each repeat.
+ * repeat. But if SES sends the mail, each repeat gets a new Message-ID.
  */
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
@@ -45,7 +45,7 @@ export type Mail = { send: (letter: Letter) => Promise<void> };
  */
 export class MailRefused extends Error {}
 
-/** The headers that prevent automatic replies: of RFC 3834 §5, and for older systems and Exchange. */
+/** The headers that prevent automatic replies: one of RFC 3834 §5, one for older systems, and one for Exchange. */
 export const automaticMailHeaders: Readonly<Record<string, string>> = {
   "Auto-Submitted": "auto-generated",
   Precedence: "bulk",

@@ -7,7 +7,7 @@ const Key = z.string().min(16);
 
 /**
  * The keys that mail servers present in their requests: the name of a secret in Secrets Manager, or the keys
- * themselves. `MAIL_SECRET` has one key, or during a rotation two, separated by a comma.
+ * themselves. `MAIL_SECRET` has one key. During a rotation, it has two keys, separated by a comma.
  */
 export const MailSecretEnvironment = z.object({
   MAIL_SECRET_NAME: z.string().min(1).optional(),

@@ -63,8 +63,8 @@ function failureOf(error: unknown): unknown {
   if (isTransient(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
   }
-  // SES rejects every letter if it has not verified the sender, so this is not a refusal of one letter. The text of the
-  // error of SES has addresses, so this text is not passed on.
+  // SES rejects every letter if it has not verified the sender, so this is not a refusal of one letter. SES writes
+  // addresses into the text of its error, so this text is not passed on.
   if (code === "MessageRejected" && error instanceof Error && /not verified/i.test(error.message))
     return new Error("SES has not verified the sender, or the AWS account is in the SES sandbox.");
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;

@@ -22,8 +22,8 @@ const Tls = z.enum(["required", "off"]).nullable();
 
 /**
  * Reads `smtp://user:password@host:port` (default port 587) or `smtps://…` (465).
- * - `smtp:` begins with STARTTLS, and sends no mail without STARTTLS. If the server is on this machine, `smtp:` uses no
- *   TLS. `?tls=off` and `?tls=required` replace this rule.
+ * - `smtp:` means that the connection must change to TLS by STARTTLS before mail is sent. If the server is on this
+ *   machine, `smtp:` uses no TLS. `?tls=off` and `?tls=required` replace this rule.
  * - Throws for any other text. The error has no part of the text, because the text can have a password.
  */
 export function readSmtpUrl(text: string): SmtpServer {
@@ -36,7 +36,8 @@ export function readSmtpUrl(text: string): SmtpServer {
   const isSecure = protocol === "smtps:";
   if (host === "" || !given.success || hasExtra || !["", "/"].includes(pathname ?? "")) throw invalid;
   if (isSecure && given.data === "off") throw invalid;
-  const tls = isSecure ? "implicit" : (given.data ?? (isLoopback(host) ? "off" : "required"));
+  const defaultTls = isLoopback(host) ? "off" : "required";
+  const tls = isSecure ? "implicit" : (given.data ?? defaultTls);
   const login = { user: decodeURIComponent(username ?? ""), password: decodeURIComponent(password ?? "") };
   const server = { host, port: port ? Number(port) : ports[protocol], tls } as const;
   return login.user === "" ? server : { ...server, login };

@@ -78,7 +78,10 @@ const mailUnavailable = (): Problem =>
     retry_after: 30,
   });
 
-/** The commands to which a 5yz reply refuses the letter. A 5yz reply to any other command refuses us as a client. */
+/**
+ * If the server answers one of these commands with 5yz, it refuses the letter. If it answers any other command with
+ * 5yz, it refuses us as a client.
+ */
 const letterCommands = new Set(["RCPT TO", "DATA"]);
 
 /**

@@ -42,7 +42,7 @@ type Behaviour = z.output<typeof Behaviour>;
 /** The numbers of the test cards: Stripe's own (https://docs.stripe.com/testing). */
 export const testCards: Readonly<Record<Behaviour, { number: string; text: string }>> = {
   works: { number: "4242424242424242", text: "Every charge succeeds" },
-  declined: { number: "4000000000000341", text: "Can be saved, every charge is declined" },
+  declined: { number: "4000000000000341", text: "Can be saved, but every charge is declined" },
   confirm: { number: "4000002760003184", text: "Every charge needs a confirmation by the payer" },
   disputes: { number: "4000000000000259", text: "Every charge succeeds and is disputed" },
 };

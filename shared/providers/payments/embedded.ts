@@ -160,7 +160,7 @@ export async function getStored(table: Table, id: string): Promise<StoredCheckou
   return checkout;
 }
 
-/** A payment that was made: a succeeded charge or a paid checkout; else undefined. */
+/** A payment that was made, which is a succeeded charge or a paid checkout. Undefined for any other id. */
 export async function readPayment(table: Table, id: string): Promise<LocalPayment | undefined> {
   const isCharge = id.startsWith("pi_local_");
   const found = await (isCharge ? getStoredCharge(table, id) : getStored(table, id)).catch((error: unknown) => {
@@ -173,8 +173,8 @@ export async function readPayment(table: Table, id: string): Promise<LocalPaymen
 }
 
 /**
- * The status of a checkout by its outcome. `failed` becomes `processing`: at Stripe too, a checkout stays `processing`
- * if its payment is refused after the payer has completed the page.
+ * The status of a checkout by its outcome. `failed` becomes `processing`, because at Stripe too, a checkout stays
+ * `processing` if its payment is refused after the payer has completed the page.
  */
 const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
 

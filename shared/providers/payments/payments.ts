@@ -25,14 +25,15 @@ export class AmountRefused extends Error {
   readonly isTooSmall: boolean;
 
   constructor(isTooSmall: boolean) {
-    const [is, other] = isTooSmall ? ["small", "larger"] : ["large", "smaller"];
-    super(`The payment provider does not take an amount this ${is}. Choose a ${other} amount.`);
+    const [size, accepted] = isTooSmall ? ["small", "larger"] : ["large", "smaller"];
+    super(`The payment provider does not take an amount this ${size}. Choose a ${accepted} amount.`);
     this.isTooSmall = isTooSmall;
   }
 }
 
 /**
- * `processing`: the payer is done, but the money has not arrived. A payment that is refused later stays `processing`.
+ * `processing`: the payer is done, but the money has not arrived. A checkout whose payment is refused later stays
+ * `processing`.
  */
 export type CheckoutStatus = "open" | "processing" | "paid" | "expired";
 

@@ -133,6 +133,7 @@ const isUnexpectedState = (error: unknown): boolean =>
 const searchAfterMs = 20 * 3_600_000;
 
 async function findIntent({ customerId, startedAt, reference }: ChargeInput, client: PaymentIntents): Promise<unknown> {
+  // The search begins five minutes earlier, because Stripe's clock can be behind ours.
   const created = { gte: Math.floor(startedAt.getTime() / 1_000) - 300 };
   for await (const intent of client.paymentIntents.list({ customer: customerId, created, limit: 100 }))
     if (intent.metadata["recharge_id"] === reference) return intent;

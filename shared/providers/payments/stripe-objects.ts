@@ -44,10 +44,10 @@ const Session = PaidSession.extend({
 export function sessionState(given: unknown): CheckoutState {
   const session = Session.parse(given);
   const { id, status, payment_status, metadata, amount_total: amount, currency, url } = session;
-  const done = payment_status === "paid" ? ("paid" as const) : ("processing" as const);
+  const completeStatus = payment_status === "paid" ? ("paid" as const) : ("processing" as const);
   return {
     id,
-    status: status === "complete" ? done : status,
+    status: status === "complete" ? completeStatus : status,
     reference: metadata.reference,
     accountId: metadata.account_id,
     amount,
@@ -236,7 +236,7 @@ const Disputed = z.object({
 
 /**
  * Our status of a dispute by Stripe's status. The statuses of inquiries (`warning_…`) are left out, because an inquiry
- * takes no money. It becomes a dispute, or ends.
+ * takes no money. An inquiry becomes a dispute, or ends.
  */
 const disputeStatuses = new Map<string, DisputeEvent["status"]>([
   ["needs_response", "open"],

@@ -141,8 +141,13 @@ export function stateAt(name: StoredName | undefined, now: Date): NameState {
   const pastMs = now.getTime() - expiresAt.getTime();
   if (pastMs >= renewalGraceMs + redemptionMs + pendingDeleteMs) return { status: "free" };
   if (pastMs >= renewalGraceMs + redemptionMs) return { status: "pending_delete" };
-  const phase = pastMs < 0 ? "registered" : pastMs < renewalGraceMs ? "grace" : "redemption";
-  return { status: "ours", name, expiresAt, phase };
+  return { status: "ours", name, expiresAt, phase: phaseAt(pastMs) };
+}
+
+/** The phase of a name of ours whose registration ended `pastMs` milliseconds ago. */
+function phaseAt(pastMs: number): Registration["phase"] {
+  if (pastMs < 0) return "registered";
+  return pastMs < renewalGraceMs ? "grace" : "redemption";
 }
 
 const failures: Record<StoredOperation["kind"], string> = {
@@ -162,7 +167,7 @@ export function operationState(
   return outcome === "failed" ? { id, state: "failed", reason } : { id, state: "succeeded" };
 }
 
-/** How long an operation runs that fails, in milliseconds. */
+/** How long a failing operation runs, in milliseconds. */
 const failingMs = 30_000;
 /** How long an operation on a `slow-` name runs, in milliseconds. */
 const slowMs: Record<StoredOperation["kind"], number> = {

@@ -186,8 +186,8 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
 const isTransferSilent = (name: string): boolean => /^(?:transfer-)?silent-/.test(name);
 
 /**
- * The end of a registration after its transfer from another registrar to us. If no end is stored, the registration has
- * a year left before the transfer.
+ * The end of a registration after its transfer from another registrar to us. The transfer adds a year. If no end is
+ * stored, the registration counts as one that would end in a year.
  */
 const transferredUntil = ({ expires_at }: Elsewhere, now: Date): Date =>
   yearsAfter(new Date(expires_at ?? yearsAfter(now, 1)), 1);

@@ -63,12 +63,12 @@ export function operationOf({ OperationId, Type, Status, Message = "" }: Operati
 
 /**
  * The top-level domains that need data which our contacts do not have, such as the number of a company. Route 53 calls
- * these data `ExtraParam`. Without them it refuses each registration and each transfer.
+ * these data `ExtraParam`. Without them, Route 53 refuses each registration and each transfer.
  */
-const topLevelsWithOwnData = new Set("au com.au net.au ca es fi it ru se sg uk co.uk me.uk org.uk".split(" "));
+const topLevelsWithExtraData = new Set("au com.au net.au ca es fi it ru se sg uk co.uk me.uk org.uk".split(" "));
 
 /** Whether names under a top-level domain can be registered and transferred with the data of our contacts. */
-export const isOffered = (tld: string): boolean => !topLevelsWithOwnData.has(tld);
+export const isOffered = (tld: string): boolean => !topLevelsWithExtraData.has(tld);
 
 async function requestOf({ name, contact }: Registering): Promise<RegisterDomainRequest> {
   const detail = await contactDetail(contact);
@@ -128,8 +128,8 @@ async function runningOf(
  * Sends a request that begins an operation. If an operation of this kind is running already, returns that operation.
  *
  * The request is sent only once. If an earlier request had its effect, but the answer was lost, Route 53 refuses this
- * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller
- * looks for the result later. Otherwise this throws `Refused`.
+ * request. So after a refusal, `isDone` looks for the effect. If the effect is there, `begin` throws 503, and the
+ * caller looks for the result later. Otherwise `begin` throws `Refused`.
  */
 async function begin(
   domains: Domains,

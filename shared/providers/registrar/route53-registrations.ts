@@ -45,9 +45,10 @@ export async function registration(domains: Domains, name: string, now: Date): P
   const statuses = (detail.StatusList ?? []).map(statusOf);
   const graceEndsAt = later(end, renewalGraceMs);
   const isGraceOver = statuses.includes("redemptionPeriod") || graceEndsAt <= now.toISOString();
+  const phaseBefore = end <= now ? "grace" : "registered";
   return {
     expiresAt: end.toISOString(),
-    phase: isGraceOver ? "redemption" : end <= now ? "grace" : "registered",
+    phase: isGraceOver ? "redemption" : phaseBefore,
     graceEndsAt,
     redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
     transferableAt: later(detail.CreationDate ?? new Date(0), transferLockMs),

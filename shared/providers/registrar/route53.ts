@@ -126,9 +126,9 @@ const transferStatuses: Partial<Record<Transferable, TransferOffer["status"]>> =
 };
 
 /**
- * Patterns of the messages of refusals, each with the status of the refusal. The messages are for people, but only they
- * tell the refusals apart, because Route 53 has one code for all refusals. The first pattern that matches decides. If
- * no pattern matches, the status is `refused`, with the message as the reason.
+ * Patterns that recognize why Route 53 refuses a transfer, each with our status for this reason. Route 53 has one code
+ * for all refusals, so only the message, which is a text for people, tells the reason. The first pattern that matches
+ * decides. If no pattern matches, the status is `refused`, with the message as the reason.
  */
 const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/not registered|is available/i, "not_registered"],

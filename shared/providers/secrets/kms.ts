@@ -39,7 +39,7 @@ async function callKms<T>(work: () => Promise<T>): Promise<T> {
 
 /**
  * Seals secrets with a KMS key, which never leaves KMS. The context is the EncryptionContext, which CloudTrail shows.
- * An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ * An attempt ends after `requestTimeoutMs`. A call has three attempts at most.
  */
 export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
   let client: Promise<KMSClient> | undefined;

@@ -44,7 +44,10 @@ const vies: VatRegister = {
  * digits 503, and knows all others.
  */
 const embeddedVatRegister: VatRegister = {
-  ask: async (vatId) => (vatId.includes("404") ? "invalid" : vatId.includes("503") ? "unavailable" : "valid"),
+  ask: async (vatId) => {
+    if (vatId.includes("404")) return "invalid";
+    return vatId.includes("503") ? "unavailable" : "valid";
+  },
 };
 
 /** The register of VAT ids of this kind; undefined for `none`. */

@@ -231,7 +231,7 @@ describe("a mistake that only the run can find fails at its place:", () => {
     [`[i for i in range(${echo("'1'")})]`, "1:19 type_error range takes a whole number, not a string."],
     [`[i for i in range(${echo("1000000000")})]`, "1:19 too_much_work The program takes more than"],
     [`range(1, 2, ${echo("0")})`, "1:13 value_error The step of a range cannot be 0."],
-    ["min([])", "1:5 value_error min takes a list, or several values, and this list is empty."],
+    ["min([])", "1:5 value_error min takes a list, or several values, but not an empty list."],
     ["max([1, 'a'])", "1:1 type_error Only two numbers or two texts can be put in order"],
     [
       "sorted([1, 2, 'a'])",
@@ -263,7 +263,7 @@ describe("a mistake that only the run can find fails at its place:", () => {
     ["[1].index(2)", "1:5 value_error index finds no such item: ask `item in xs` first."],
     [`', '.join(${echo("['a', 1]")})`, "join takes a list of texts, and an item is a number"],
     [`${echo("1")}.lower()`, "1:21 type_error lower is a method of texts, not of a number."],
-    [`${echo("1")}[0:1]`, "type_error A slice is of a list or a text, and notes.echo(…) is a number."],
+    [`${echo("1")}[0:1]`, "type_error Only a list or a text can be sliced, and notes.echo(…) is a number."],
     [`[1][${echo("'a'")}:]`, "1:5 type_error An index is a whole number or a key, not a string."],
     ["1 // 0", "1:1 value_error `//` cannot divide by 0."],
     ["1 % 0", "1:1 value_error `%` cannot divide by 0."],

@@ -176,7 +176,9 @@ test.each([
   expect(shown(answer)).toEqual(entries);
   expect(answer.lastValue).toBeNull();
   expect(answer.error).toMatchObject({ code: "result_too_large", line: 2, column: 1 });
-  expect(answer.error?.message).toMatch(/^The result takes \d+ bytes, and 1048576 are the most\. Let the last line /);
+  expect(answer.error?.message).toMatch(
+    /^The result takes \d+ bytes, but an answer has room for only 1048576\. Let the last line /,
+  );
   expect(answer.error?.message).not.toContain("The call ran");
 });
 

@@ -174,7 +174,7 @@ describe("an external domain", () => {
     const { body } = await verify(account, name);
     expect(body).toMatchObject({ verified: true, fault: null, outbound_routing_ready: false });
     expect(body.message).toBe(
-      "The name is proved. Mail cannot be sent yet. There is no such record at hm1._domainkey.",
+      "The name is proved. Mail cannot be sent yet. There is no record of this kind at hm1._domainkey.",
     );
   });
 
@@ -187,7 +187,7 @@ describe("an external domain", () => {
     expect(await advance(account, name)).toMatchObject({ status: "degraded", broken_records: ["dkim"] });
     const { body } = await verify(account, name);
     expect(body).toMatchObject({ verified: true, status: "degraded" });
-    expect(body.message).toBe("The name is proved. There is no such record at hm1._domainkey.");
+    expect(body.message).toBe("The name is proved. There is no record of this kind at hm1._domainkey.");
     expect(await readDomain(account, name)).toMatchObject({ status: "degraded", broken_records: ["dkim"] });
     await publish(name, [...proof, ...mx, ...spf, ...dkim]);
     expect((await verify(account, name)).body).toMatchObject({ status: "active", message: "The name is proved." });

@@ -220,10 +220,14 @@ describe("an error", () => {
     [["mailboxes", "add", "--domain", "x"], 2, "required option '--local-part <text>' not specified"],
     [["domains", "list", "--status", "odd"], 2, "Write one of pending_registration"],
     [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
-    [["domains", "list", "--page-size", "50"], 2, "A list command reads all pages: --limit is the most items."],
+    [
+      ["domains", "list", "--page-size", "50"],
+      2,
+      "A list command reads all pages. --limit sets the greatest number of items.",
+    ],
     [["help", "domains", "lst"], 2, "unknown command 'lst'"],
-    [["tags", "list", "--limit", "0"], 2, "--limit is a whole number from 1."],
-    [["tags", "list", "--limit", "1.5"], 2, "--limit is a whole number from 1."],
+    [["tags", "list", "--limit", "0"], 2, "--limit must be a whole number of at least 1."],
+    [["tags", "list", "--limit", "1.5"], 2, "--limit must be a whole number of at least 1."],
     [["mailboxes", "delete", "ann@example.com?x"], 2, "mailboxes.delete cannot send the argument mailbox: "],
     [["domains", "get", "nope.example"], 1, "not_found: "],
     [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
@@ -376,7 +380,7 @@ describe("imports", () => {
     const expected = [
       ...[2, 3, 4, 5].map((line) => [
         "invalid_quota",
-        `Line ${line}: quota_allowed is a number of bytes, such as 10737418240.`,
+        `Line ${line}: quota_allowed must be a number of bytes, such as 10737418240.`,
       ]),
       ["invalid_name", "Line 7: first_name needs 1 to 100 characters."],
       ["invalid_name", "Line 8: last_name needs 1 to 100 characters."],

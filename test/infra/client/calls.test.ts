@@ -242,7 +242,7 @@ describe("an error", () => {
     const { client, seen } = await connected();
     const error = await client.tags.add({ account_id, name: "n" }, { timeoutMs }).catch((one: unknown) => one);
     expect(error).toBeInstanceOf(TypeError);
-    expect((error as Error).message).toBe(`timeoutMs is a number of milliseconds above 0, not ${timeoutMs}.`);
+    expect((error as Error).message).toBe(`timeoutMs must be a number of milliseconds above 0, not ${timeoutMs}.`);
     expect(seen).toEqual([]);
   });
 

@@ -166,7 +166,7 @@ test("the check lists all names that do not lead back", async () => {
   expect(state).toMatchObject({
     rdns: "a.example.test",
     message:
-      "The PTR record names a.example.test or b.example.test, but this name has no AAAA record with 2a01:4f8::7. Add this record.",
+      "The PTR records name a.example.test and b.example.test, but these names have no AAAA record with 2a01:4f8::7. Add this record to one of them.",
   });
 });
 

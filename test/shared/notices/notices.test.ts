@@ -156,7 +156,7 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   [
     "An ownership of your account has ended",
     eventFor(account, "auth.grant.expired", { data: { ...grant, expires_at: "2026-11-23T11:57:00.000Z" } }),
-    `The ownership of user ${bob} ended by itself on 23 November 2026, 11:57 UTC, at the end that was set for it.`,
+    `The ownership of user ${bob} ended by itself on 23 November 2026, 11:57 UTC. This end date was set for the ownership.`,
   ],
   [
     "Your wallet is running low",
@@ -240,7 +240,7 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ],
   ["A payment is disputed", eventFor(account, "billing.dispute.opened", { data: owing }), "You owe 15.00 USD"],
   [
-    "Automatic recharges have reached their limit of this month",
+    "Automatic recharges have reached their limit for this month",
     eventFor(account, "billing.recharge.limit_reached", {
       data: { ...recharge, reason: "You allow 4 recharges a month." },
     }),
@@ -257,7 +257,7 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
       data: { plan_id: null, from: "2026-11-01" },
       timestamp: "2026-11-02T00:20:00.000Z",
     }),
-    "The account has no plan since 1 November 2026. Mail is received, read and forwarded, but nothing is sent. On 2 December 2026 the mailboxes are closed",
+    "The account has had no plan since 1 November 2026. Mail is received, read and forwarded, but nothing is sent. On 2 December 2026 the mailboxes are closed",
   ],
   ["Your mailboxes are closed", eventFor(account, "billing.plan.lapsed", { data: {} }), `{"plan_id":"per_mailbox"}`],
   [
@@ -293,7 +293,7 @@ test("a mail about a debt has the amount and the day only while the account has 
     "To pay: 12.50 USD",
   );
   for (const now of [{ status: "suspended" as const, debt }, { status: "active" as const }]) {
-    expect(readingFor("past_due", now)).toContain("If it stays unpaid for 14 days");
+    expect(readingFor("past_due", now)).toContain("If this amount stays unpaid for 14 days");
     expect(readingFor("past_due", now)).not.toContain("To pay:");
   }
 });

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Add a user or service account to a group",
   synonyms: ["put", "person", "people", "team", "colleague", "join", "invite"],
   description:
-    "You must hold everything that the group gives, by its own grants and by its parent groups. If the subject is already a member, nothing changes. The id of a user is not checked. A member can be in 1,000 groups (409 `limit_reached`).",
+    "You must hold everything that the group and the groups above it give. If the subject is already a member, nothing changes. The id of a user is not checked. A member can be in 1,000 groups (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

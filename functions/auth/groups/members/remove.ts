@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Remove a member from a group",
   synonyms: ["person", "people", "team", "colleague", "kick", "leave"],
   description:
-    "The member loses the permissions that this membership gives, from the next request on. A user whose token names the group in the `groups` claim is still a member: remove the group from the claim too. Only owners and super admins remove a member from a group that owns the account, itself or by a group above it.",
+    "The member loses the permissions that this membership gives, from the next request on. A user whose token names the group in the `groups` claim is still a member: remove the group from the claim too. If the group owns the account, directly or through a group above it, only owners and super admins can remove a member.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

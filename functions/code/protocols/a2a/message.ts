@@ -49,7 +49,10 @@ export function readSendMessage(params: Record<string, unknown>, principalId: st
   if (configuration?.taskPushNotificationConfig) throw noPush();
   const { code, request_id, session_id, dry_run } = programIn(message.parts[0]);
   if (session_id !== undefined && message.contextId !== undefined && session_id !== message.contextId) {
-    throw new A2aError("invalidParams", "message.contextId and session_id name two sessions: send one of them.");
+    throw new A2aError(
+      "invalidParams",
+      "message.contextId and session_id name different sessions. Send only one of the two.",
+    );
   }
   const requestId = request_id ?? message.messageId;
   const sessionId = session_id ?? message.contextId ?? idOfWords("context", principalId, message.messageId);

@@ -16,8 +16,8 @@ export const a2aVersion = "1.0";
 const hasMember = (body: unknown, name: string): boolean => typeof body === "object" && body !== null && name in body;
 
 /**
- * Tells whether a request is JSON-RPC: its body has the member `jsonrpc`, or it has the header `A2A-Version` and is not
- * a `CodeRequest`, which has the member `code`.
+ * Tells whether a request is JSON-RPC. Its body has the member `jsonrpc`, or the request has the header `A2A-Version`
+ * and its body is not a `CodeRequest`. A `CodeRequest` has the member `code`.
  */
 export const isRpc = ({ body, headers }: Pick<Request, "body" | "headers">): boolean =>
   hasMember(body, "jsonrpc") || (headers["a2a-version"] !== undefined && !hasMember(body, "code"));

@@ -101,8 +101,10 @@ function streamOf(notifications: readonly object[], { body = "", ...answer }: Re
   };
 }
 
-const noTool = (name: unknown): string =>
-  `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name must be a string"}; the tools are ${toolNames.join(" and ")}`;
+function noTool(name: unknown): string {
+  const fault = typeof name === "string" ? `There is no tool ${clip(name)}` : "name must be a string";
+  return `${fault}; the tools are ${toolNames.join(" and ")}`;
+}
 
 /**
  * The `request_id` of a call, even if other arguments are not valid. Undefined if the call has no valid `request_id`.
@@ -147,5 +149,5 @@ const argumentsMessage = (tool: string, { issues }: z.ZodError): string => {
   const wrong = issues
     .slice(0, 5)
     .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));
-  return `${tool} takes code, a string with the program, and optionally dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
+  return `${tool} needs code, which is a string with the program. It also takes dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
 };

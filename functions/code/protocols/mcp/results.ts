@@ -29,19 +29,16 @@ const writesBytes = 8_192;
  */
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
-  const last = JSON.stringify(result.last_value ?? null);
-  const fits = byteLength(last) <= (error ? unfinishedBytes : roomBytes);
-  const remaining = roomBytes - (fits ? byteLength(last) : 0);
+  const value = result.last_value;
+  const last = JSON.stringify(value ?? null);
+  const bytes = byteLength(last);
+  const fits = bytes <= (error ? unfinishedBytes : roomBytes);
+  const remaining = roomBytes - (fits ? bytes : 0);
   const room = error ? remaining : Math.min(remaining, writesBytes);
+  const notice = error ? unfinishedNotice(bytes) : truncationNotice(value, bytes);
   return {
     ...envelope,
-    result: {
-      last_value: fits
-        ? result.last_value
-        : error
-          ? unfinishedNotice(byteLength(last))
-          : truncationNotice(result.last_value, byteLength(last)),
-    },
+    result: { last_value: fits ? value : notice },
     responses: entriesOf(responses, { lastValue: fits ? last : "", room }),
     ...(error ? { error: withoutRepeats(error) } : {}),
   };
@@ -112,13 +109,14 @@ const sumOf = (one: number | undefined, other: number | undefined): { bytes?: nu
 /** The replacement for a completed program's last value that does not fit. */
 const truncationNotice = (value: unknown, bytes: number) => ({
   omitted_bytes: bytes,
-  message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} results: "all" has room for ${resultLimitBytes}.`,
+  message: `The last value has ${bytes} bytes, but with results="last" there is room for only ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} With results="all" there is room for ${resultLimitBytes}.`,
 });
 
 /** The replacement for a failed program's last value that does not fit. */
 const unfinishedNotice = (bytes: number) => ({
   omitted_bytes: bytes,
-  message: 'The program failed before its last line was done. results: "all" shows the results of its calls.',
+  message:
+    'The program failed before its last line was done. With results="all", the answer has the results of its calls.',
 });
 
 /** Drops the parts of an error that its message repeats: the signature and the list of details. */

@@ -72,7 +72,8 @@ export function checkOrigin(headers: Record<string, string | undefined>, allowed
   throw new Problem("origin_not_allowed", "Requests from this web origin are not allowed.");
 }
 
-const eras = {
+/** The differences between the generations of revisions. */
+const generations = {
   legacy: { methods: legacyMethods, respond: result, endsWithConnection: false },
   modern: { methods: modernMethods, respond: complete, endsWithConnection: true },
 };
@@ -89,8 +90,8 @@ async function takeNotification({ method, params }: Message, context: Invocation
 /**
  * Answers the MCP endpoint (Streamable HTTP) without sessions: one message per POST, answered by one JSON object, or by
  * a stream of events with progress notifications. Supports revision 2026-07-28, and the revisions 2025-11-25,
- * 2025-06-18 and 2025-03-26, which begin with `initialize`. If the rate limit `refused` the request, no program is run,
- * and all other methods are answered. A cancellation takes effect too, because it saves work.
+ * 2025-06-18 and 2025-03-26, which begin with `initialize`. If the rate limit `refused` the request, a program is not
+ * run. All other methods are still answered, and a cancellation still takes effect, because it saves work.
  */
 export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
@@ -99,11 +100,11 @@ export async function mcp(request: Request, context: InvocationContext, refused?
   const refusal = refuseByHeaders(message, request.headers);
   if (id === undefined) return refusal ?? takeNotification(message, context);
   const call: RpcRequest = { ...message, id };
-  const era = protocolGeneration(message, request.headers);
+  const generation = protocolGeneration(message, request.headers);
   if (refusal) return refusal;
   const { accept } = request.headers;
-  if (method === "tools/call") return callTool(call, context, { ...eras[era], accept, refused });
-  return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
+  if (method === "tools/call") return callTool(call, context, { ...generations[generation], accept, refused });
+  return generations[generation].methods.get(method)?.(call) ?? unknownMethod(call, generation);
 }
 
 /** Refuses pages of disallowed web origins (403). This check comes first, even before authentication. */
@@ -123,7 +124,7 @@ const expectedForm =
  * Answers an unknown method: 404 in revision 2026-07-28, else 200. The message lists the supported revisions, because
  * the client may use another revision.
  */
-function unknownMethod({ id, method }: RpcRequest, era: Generation): Response {
+function unknownMethod({ id, method }: RpcRequest, generation: Generation): Response {
   const message = `There is no method ${clip(method)}; the MCP revisions here are ${revisions.join(", ")}`;
-  return failure(id, errorCodes.methodNotFound, message, era === "modern" ? 404 : 200);
+  return failure(id, errorCodes.methodNotFound, message, generation === "modern" ? 404 : 200);
 }

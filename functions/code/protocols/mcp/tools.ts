@@ -20,9 +20,9 @@ ws = workspaces.add(account_id="…", name="Sales")
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
-functions.search(query="unpaid bills") finds functions, functions.explain(name=["…"]) tells types and members, name="…" errors too, accounts.list() your accounts.
-All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
-Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s; in the first ${outsideBudgetMs / 1000} s for calls of outside services.
+functions.search(query="unpaid bills") finds functions. functions.explain(name=["…"]) tells types and members; with name="…" also errors. accounts.list() lists your accounts.
+All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier calls stand: send only the rest.
+Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s; calls of outside services only in the first ${outsideBudgetMs / 1000} s.
 
 Functions, by prefix: "tags: list(…)" is tags.list; + are optional arguments to look up; # is the name after #=; … is page, page_size (≤ 100), both optional, answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
 ${catalogueText()}`;
@@ -32,7 +32,7 @@ ${catalogueText()}`;
  * the list of tools contains the catalogue only once.
  */
 const queryDescription =
-  (): string => `Runs a program of calls that only read and answers the last line's value. Language, limits and functions are those of ${executeName}, without the functions after |; functions.list() lists them too.
+  (): string => `Runs a program of calls that only read and answers the last line's value. Language, limits and functions are those of ${executeName}, without the functions after |; functions.list() lists all.
 page = mailboxes.list(account_id="…", page_size=50)
 [m.primary_email for m in page.items if m.status != "paused"]`;
 
@@ -73,7 +73,9 @@ function catalogueText(): string {
     const signatures = (access: Route["access"]): string[] =>
       functions.filter(({ route }) => route.access === access).map((fn) => shortSignature(fn, prefix, common));
     const writes = signatures("write");
-    return `${prefix}${common === undefined ? "" : ` #=${common}`}: ${[...signatures("read"), ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
+    const heading = common === undefined ? prefix : `${prefix} #=${common}`;
+    const shown = [...signatures("read"), ...(writes.length > 0 ? ["|", ...writes] : [])];
+    return `${heading}: ${shown.join(" ")}`;
   });
   return lines.join("\n");
 }

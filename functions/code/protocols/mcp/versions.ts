@@ -30,7 +30,8 @@ const metaOf = ({ params }: Message): Record<string, unknown> => {
 const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) => known === revision);
 
 /**
- * The generation of a message (MCP 2026-07-28, "Versioning"). The first of these that the message has decides:
+ * The generation of a message (MCP 2026-07-28, "Versioning"). It follows from the first of these parts that the message
+ * has:
  * - a revision in `_meta`
  * - the method `initialize`
  * - the header `MCP-Protocol-Version`

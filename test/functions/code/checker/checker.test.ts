@@ -301,7 +301,7 @@ test("a nested comprehension with too many calls or steps is refused", () => {
 
 test("a line without an effect is refused, except the last line", () => {
   expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
-    "2:1 no_effect This line does nothing: give its value a name, `x = x`, or make it the last line, which is answered as last_value.",
+    "2:1 no_effect This line does nothing. Give its value a name, `x = x`, or make it the last line, so that its value is last_value.",
   ]);
 });
 

@@ -19,7 +19,7 @@ const rows: Record<keyof typeof limits, string> = {
   valueDepthLimit: "one value",
   resultLimitBytes: "`last_value`",
   budgetMs: "time",
-  outsideBudgetMs: "time to begin calls of other services",
+  outsideBudgetMs: "time to begin calls to other services",
   readsAtOnce: "reads at the same time",
   sessionLimitBytes: "variables of a session",
   sessionsLimit: "sessions of a principal",

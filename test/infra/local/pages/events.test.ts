@@ -88,9 +88,9 @@ test("dead letters are at the top of the page", async () => {
   await deadLettersIn(folder).append([{ at: "then", pk: "ACCOUNT#a", sk: "JOURNAL#x", reason: "unreadable" }]);
   const get = await pageOf([event(1)], folder);
   const { body } = await get();
-  expect(body).toContain("Not published: 1");
+  expect(body).toContain("Not delivered: 1");
   expect(body.indexOf("JOURNAL#x")).toBeLessThan(body.indexOf("thing/t-1"));
-  expect((await pageOf([event(1)]).then((clean) => clean())).body).not.toContain("Not published");
+  expect((await pageOf([event(1)]).then((clean) => clean())).body).not.toContain("Not delivered");
 });
 
 test.each(["page=0", "page=x", "page_size=0", "page_size=501", "format=xml"])(

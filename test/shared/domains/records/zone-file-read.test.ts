@@ -189,7 +189,7 @@ test("reads at most 1 MiB and 5,000 entries, and says where it ended", () => {
   const line = "a A 192.0.2.1\n";
   const many = readZoneFile(line.repeat(6_000), zone);
   expect(many.records).toHaveLength(5_000);
-  const reason = "There are more than 5000 records. Nothing from this line on was read";
+  const reason = "There are more than 5000 entries. Nothing from this line on was read";
   expect(many.skipped).toEqual([{ line: 5_001, text: line.trim(), reason }]);
   expect(readZoneFile(line.repeat(5_000), zone).skipped).toEqual([]);
   expect(readZoneFile("x\n".repeat(9_000), zone).skipped).toHaveLength(5_001);

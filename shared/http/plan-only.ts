@@ -5,9 +5,9 @@ import { type Item, itemKey, type Write } from "../table/writes.ts";
 export class RehearsalOver extends Error {}
 
 /**
- * A table for a rehearsal, which writes nothing. `commit` runs its plan, and compares the conditions that have an
- * `orElse` with the stored items. Then `commit` throws the error of the first failed condition, or `RehearsalOver` if
- * none failed. `attempt` throws `RehearsalOver` at once.
+ * A table for a rehearsal, which writes nothing. `commit` runs its plan. For a plan without writes, it returns the
+ * plan's value. Otherwise it compares the conditions that have an `orElse` with the stored items, and throws the error
+ * of the first failed condition, or `RehearsalOver` if none failed. `attempt` throws `RehearsalOver` at once.
  */
 export const planOnly = (table: Table): Table => ({
   ...table,
@@ -15,7 +15,9 @@ export const planOnly = (table: Table): Table => ({
     throw new RehearsalOver();
   },
   commit: async (plan) => {
-    const guarded = (await plan()).writes.filter(({ orElse }) => orElse !== undefined);
+    const { writes, value } = await plan();
+    if (writes.length === 0) return value;
+    const guarded = writes.filter(({ orElse }) => orElse !== undefined);
     const stored = await table.getMany(guarded.map(itemKey));
     const failed = guarded.findIndex((write, index) => !holds(write.if, stored[index]));
     throw guarded[failed]?.orElse?.(scalarsOf(stored[failed])) ?? new RehearsalOver();

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
 import { Problem } from "../../../shared/core/errors.ts";
-import { invoke, requireHonoured, type InvocationContext } from "../../../shared/http/invoke.ts";
+import { invoke, rehearse, requireHonoured, type InvocationContext } from "../../../shared/http/invoke.ts";
 import { defineRoute, type Context, type Route } from "../../../shared/http/route.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { workspaceKind } from "../../../shared/workspaces/workspace.ts";
@@ -231,4 +231,13 @@ test("a refused call of a program stays refused if the call was never made befor
   const route = toy(writing("a"), { subject });
   await expect(invoke(route, { ...plain, callKey: "c" }, at)).rejects.toBe(refusal);
   await expect(invoke(route, plain, at)).rejects.toBe(refusal);
+});
+
+test("a rehearsal goes on after a transaction without writes, and returns the refusal that comes after it", async () => {
+  const route = toy(async (context) => {
+    const { id } = await writing("none")(context);
+    throw new Problem("out_of_stock", `Refused after the transaction of ${id}.`);
+  });
+  const { refusal } = await rehearse(route, plain, contextWith());
+  expect(refusal).toMatchObject({ status: 409, message: "Refused after the transaction of none." });
 });

@@ -4,7 +4,7 @@ import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { checkWaitsMs, inAboutADay, later, minuteMs, nextCheckAt } from "../../core/time.ts";
 import { spfEdits } from "../../dedicated-ips/spf.ts";
-import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
+import { Refused, renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { BrokenRecord, domainKey, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
@@ -148,9 +148,8 @@ async function releaseName({ account_id, id, version }: StoredDomain, work: Doma
 
 /**
  * Corrects the registrar's settings of a name if they differ from ours, for example after an interrupted change. A
- * correction that the registrar refuses is logged, and tried again at the next check. So a refusal does not prevent the
- * renewal of the name. Returns whether the registrar refused our nameservers. Throws 503 if the registrar does not
- * answer.
+ * correction that fails is logged, and tried again at the next check. So its failure does not prevent the renewal of
+ * the name. Returns whether the registrar refused our nameservers. Throws 503 if the registrar does not answer.
  */
 async function bringUpToDate(
   found: Registration,
@@ -158,14 +157,14 @@ async function bringUpToDate(
   { registrar, log }: DomainWork,
 ): Promise<boolean> {
   const { id, name, dns_mode, nameservers, registration } = domain;
-  const attempt = async (correction: () => Promise<void>): Promise<"made" | "refused"> => {
+  const attempt = async (correction: () => Promise<void>): Promise<"made" | "refused" | "failed"> => {
     try {
       await correction();
       return "made";
     } catch (error) {
       if (error instanceof Problem && error.status === 503) throw error;
-      log.error("registrar refused a correction", { domain_id: id, reason: String(error) });
-      return "refused";
+      log.error("correction at the registrar failed", { domain_id: id, reason: String(error) });
+      return error instanceof Refused ? "refused" : "failed";
     }
   };
   const differInNameservers = dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers);

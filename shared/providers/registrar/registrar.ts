@@ -168,6 +168,7 @@ export type Registrar = {
   findOperation: (name: string, since: Date, kind: OperationKind) => Promise<RegistrarOperation | undefined>;
   /** The registration of a name through us; undefined when there is none. */
   registration: (name: string) => Promise<Registration | undefined>;
+  /** Asks the registry to delegate a name to these nameservers. Throws `Refused` if it refuses them. */
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
   /** Locks a name against transfer, or unlocks it. Does nothing if the registry has no such lock. */
   setLock: (name: string, locked: boolean) => Promise<void>;

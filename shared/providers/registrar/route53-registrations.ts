@@ -2,7 +2,7 @@ import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
 import { later } from "../../core/time.ts";
 import { Refused, renewalGraceMs, redemptionMs, transferLockMs, type Registration } from "./registrar.ts";
-import { codeOf, requireValue, type Domains } from "./route53-client.ts";
+import { codeOf, requireValue, sentenceOf, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
 const isNotFound = (error: unknown): boolean =>
@@ -59,15 +59,26 @@ export async function registration(domains: Domains, name: string, now: Date): P
   };
 }
 
-/** Asks the registry to delegate a name to these nameservers; this takes effect a little later. */
+/**
+ * Asks the registry to delegate a name to these nameservers; this takes effect a little later. Throws `Refused` if
+ * Route 53 or the registry refuses them.
+ */
 export async function setNameservers(
   { client, sdk }: Domains,
   name: string,
   nameservers: readonly string[],
 ): Promise<void> {
   const named = nameservers.map((host) => ({ Name: host }));
-  await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
+  try {
+    await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
+  } catch (error) {
+    if (!nameserverRefusals.has(codeOf(error))) throw error;
+    throw new Refused(`The registrar says: ${sentenceOf((error as Error).message)}`, { cause: error });
+  }
 }
+
+/** The codes with which Route 53 refuses nameservers. Other codes are faults of ours, such as a missing permission. */
+const nameserverRefusals = new Set(["InvalidInput", "TLDRulesViolation", "UnsupportedTLD"]);
 
 /** Stops the automatic renewal of a name by Route 53. */
 export async function stopAutoRenew({ client, sdk }: Domains, name: string): Promise<void> {

@@ -159,6 +159,21 @@ test.each([
   expect(await thrownBy(one.registrar.setContact(name, contact))).toEqual(new Refused(message));
 });
 
+test.each([
+  ["InvalidInput", true],
+  ["TLDRulesViolation", true],
+  ["UnsupportedTLD", true],
+  ["AccessDeniedException", false],
+])(
+  "nameservers that the registrar does not accept are a refusal, but a fault of ours is none (%s)",
+  async (code, is) => {
+    const one = await scene([refusal(code, "The host is unknown.")]);
+    const error = await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]));
+    expect(error instanceof Refused).toBe(is);
+    expect(error).toMatchObject({ message: is ? "The registrar says: The host is unknown." : "The host is unknown." });
+  },
+);
+
 test("a change while another change runs causes a 503", async () => {
   const one = await scene([refusal("DuplicateRequest")]);
   expect(await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]))).toMatchObject(unavailable);

@@ -203,7 +203,9 @@ async function applyDelegation(given: Delegation, options: Options): Promise<For
 }
 
 async function applyRegistration(given: ElsewhereForm, { table, onDelegated }: Options): Promise<FormOutcome> {
-  const { name, elsewhere: _, ...registration } = given;
+  const { name, elsewhere: _, records, nameservers: hosts = records && externalNameservers, ...rest } = given;
+  const registration = { ...rest, ...(hosts ? { nameservers: hosts } : {}) };
+  if (records) await publish(table, name, records);
   const since = await registerElsewhere(table, name, registration);
   onDelegated();
   const nameservers = (await delegationOf(table, name)) ?? [];

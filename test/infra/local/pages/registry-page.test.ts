@@ -53,6 +53,9 @@ test("the page publishes records of a name at another DNS host, and delegates th
   await send("POST", { type: json, body: JSON.stringify({ name, records: records.slice(0, 1) }) });
   expect(await resolver.resolve(`www.${name}`, "A")).toEqual({ status: "absent" });
   const wrong = [{ name: "www", type: "A", value: "300.0.2.1" }];
+  const other = uniqueName();
+  await send("POST", { type: json, body: JSON.stringify({ name: other, elsewhere: true, records }) });
+  expect(await resolver.resolve(other, "MX")).toMatchObject({ records: [{ priority: 10, host: "mx.example.net" }] });
   const refused = await send("POST", { type: json, body: JSON.stringify({ name, records: wrong }) });
   expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("www A")]);
 });

@@ -8,7 +8,7 @@ import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { moveDomain, aheadOfDomainMove } from "../../shared/domains/setup/move.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, type Context } from "../../shared/http/route.ts";
-import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspace.ts";
+import { workspaceCheck, noSuchWorkspace } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.move",
@@ -31,7 +31,7 @@ export const route = defineRoute({
   // If the target workspace was deleted after the move, the caller needs no permission on it. So a repeat still gets
   // the stored answer.
   checkRepeat: async ({ params, body }, context) => {
-    if (await findWorkspace(context.table, params.account_id, body.workspace_id))
+    if (await workspaceCheck(context.table, params.account_id, body.workspace_id))
       await requireTarget(params.account_id, body.workspace_id, context);
   },
   run: async ({ params, body, found }, context) => {
@@ -45,7 +45,7 @@ type Viewer = Pick<Context, "table" | "permissions">;
 /** Requires that the target workspace exists, and that the caller may see it and move domains to it. */
 async function requireTarget(accountId: string, id: string, { table, permissions }: Viewer): Promise<void> {
   const target = [{ type: "workspace" as const, id }];
-  const exists = (await findWorkspace(table, accountId, id)) !== undefined;
+  const exists = (await workspaceCheck(table, accountId, id)) !== undefined;
   const mayMove = covers(permissions, "domain.move", target);
   if (exists && mayMove) return;
   if (!exists || !covers(permissions, "workspace.view", target)) {

@@ -3,7 +3,7 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "../config/config.ts";
-import { salesVariables } from "../config/features.ts";
+import { featureAndPriceVariables } from "../config/features.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvocations, addWebGateway, type Invocable } from "./constructs/api.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
@@ -91,7 +91,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
-      ...salesVariables(config),
+      ...featureAndPriceVariables(config),
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
       ...(config.returnOrigins.length === 0 ? {} : { RETURN_ORIGINS: config.returnOrigins.join(",") }),
       NS_ZONE: config.nsZone,

@@ -9,7 +9,7 @@ import {
   generateClient,
   productVersion,
   readApi,
-  stamp,
+  sourceHashFile,
   writePackage,
   writeSources,
 } from "../client/generate.ts";
@@ -72,7 +72,7 @@ export async function generateCli(folder: string, { document, isPayload }: Api):
   const version = await productVersion();
   const commands = commandsSource(document, isPayload);
   await writeSources(join(source, "generated"), { "commands.ts": commands });
-  const inputs = [commands, await readFile(import.meta.filename), await readFile(join(clientFolder, stamp))];
+  const inputs = [commands, await readFile(import.meta.filename), await readFile(join(clientFolder, sourceHashFile))];
   return writePackage(folder, { manifest: manifest(version), source, inputs }, async (staging) => {
     await writeProgram(staging, version);
     await writeLicenses(staging);

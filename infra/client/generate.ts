@@ -19,7 +19,7 @@ const source = join(import.meta.dirname, "package");
 export const clientFolder = join(root, "dist/client");
 
 /** The file in a package with the hash of the sources. */
-export const stamp = "generated-from.txt";
+export const sourceHashFile = "generated-from.txt";
 
 const compilerOptions = {
   target: "es2022",
@@ -161,7 +161,7 @@ export async function writePackage(
   fill: (staging: string) => Promise<void>,
 ): Promise<boolean> {
   const hash = await sourceHash(parts);
-  if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
+  if ((await readFile(join(folder, sourceHashFile), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
   const staging = await mkdtemp(`${folder}-`);
   try {
@@ -169,7 +169,7 @@ export async function writePackage(
     await fill(staging);
     await cp(join(parts.source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
-    await writeFile(join(staging, stamp), hash);
+    await writeFile(join(staging, sourceHashFile), hash);
     await chmod(staging, 0o755);
     await rm(folder, { recursive: true, force: true });
     await rename(staging, folder);

@@ -1,5 +1,5 @@
 import { Environment } from "../../shared/core/environment.ts";
-import { noRate, withoutRate } from "../../shared/wallet/vat.ts";
+import { noRateMessage, withoutRate } from "../../shared/wallet/vat.ts";
 import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
@@ -109,7 +109,7 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   },
   {
     when: ({ planPrices, vat }) => withoutRate(planPrices, vat).length > 0,
-    message: noRate,
+    message: noRateMessage,
   },
   {
     when: ({ vat }) => vat?.register === "embedded",

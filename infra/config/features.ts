@@ -96,7 +96,9 @@ export const featuresOff = (config: Config): string[] => {
  * The environment variables with the missing features, the prices and the VAT of a stage. The functions and the
  * operator's command use the same variables.
  */
-export const salesVariables = (config: Config): { FEATURES_OFF?: string; PLAN_PRICES?: string; VAT?: string } => ({
+export const featureAndPriceVariables = (
+  config: Config,
+): { FEATURES_OFF?: string; PLAN_PRICES?: string; VAT?: string } => ({
   ...(featuresOff(config).length === 0 ? {} : { FEATURES_OFF: featuresOff(config).join(",") }),
   ...(config.planPrices.length === 0 ? {} : { PLAN_PRICES: JSON.stringify(config.planPrices) }),
   ...(config.vat === undefined ? {} : { VAT: JSON.stringify(config.vat) }),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
-import { type Route, mayReplay } from "../../shared/http/route.ts";
+import { type Route, canAnswerWithoutSecret } from "../../shared/http/route.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 
@@ -98,7 +98,9 @@ const programNote =
 function secretNoteOf(route: Route): string {
   const { shownOnce } = route;
   if (shownOnce.length === 0) return "";
-  return mayReplay(route) ? possibleSecretNote(shownOnce.map((name) => `\`${name}\``).join(", ")) : secretNote;
+  return canAnswerWithoutSecret(route)
+    ? possibleSecretNote(shownOnce.map((name) => `\`${name}\``).join(", "))
+    : secretNote;
 }
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {

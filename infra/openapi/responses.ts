@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
 
 import { problemCodes, problemOf, type ProblemCode } from "../../shared/core/errors.ts";
-import { type Route, mayReplay } from "../../shared/http/route.ts";
+import { type Route, canAnswerWithoutSecret } from "../../shared/http/route.ts";
 import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 
 /** API Gateway's own answer to a request that reaches no function, or whose function does not answer. */
@@ -160,7 +160,7 @@ function success(route: Route, { isMcp, functions }: OperationFacts): ZodOpenApi
     ...(hasTag ? (["ETag"] as const) : []),
   ];
   const maybe = [
-    ...(takesKey(route, isMcp) && mayReplay(route) ? (["Idempotency-Replayed"] as const) : []),
+    ...(takesKey(route, isMcp) && canAnswerWithoutSecret(route) ? (["Idempotency-Replayed"] as const) : []),
     ...(route.http.file ? (["Content-Disposition"] as const) : []),
   ];
   return {

@@ -6,7 +6,7 @@ import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
 import { payOwed } from "../../shared/billing/payments.ts";
-import { closeDay, runAll, tidyAccount } from "../../shared/billing/run.ts";
+import { runDailyTasks, runAll, tidyAccount } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { Id } from "../../shared/core/ids.ts";
@@ -36,7 +36,7 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   const services = { table, now: clock, requestId: randomUUID(), log: createLog("error", {}, "text") };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
-    await closeDay(accountId, last, services);
+    await runDailyTasks(accountId, last, services);
     await tidyAccount(accountId, services);
     return { closed_day: last, accounts: 1, failed: 0 };
   }

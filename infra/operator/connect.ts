@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
-import { salesVariables } from "../config/features.ts";
+import { featureAndPriceVariables } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 import { restoreClock } from "../local/start/clock.ts";
 import { setTableEnvironment } from "../local/start/environment.ts";
@@ -61,7 +61,7 @@ async function setSalesEnvironment(tableName: string, stage: string): Promise<vo
   const [, owner = stage] = /^hosted-mail-(.+)-Table/.exec(tableName) ?? [];
   if (owner !== stage) throw new Error(`${tableName} is the table of the stage ${owner}, not of ${stage}.`);
   const config = await readStage((key) => (key === "stage" ? stage : undefined), {});
-  const { FEATURES_OFF = "", PLAN_PRICES = "[]", VAT = "" } = salesVariables(config);
+  const { FEATURES_OFF = "", PLAN_PRICES = "[]", VAT = "" } = featureAndPriceVariables(config);
   Object.assign(process.env, { FEATURES_OFF, PLAN_PRICES, VAT });
 }
 

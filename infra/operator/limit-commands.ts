@@ -3,7 +3,7 @@ import * as z from "zod";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { requestClasses } from "../../shared/limits/limits.ts";
 import { limitClasses } from "../../shared/rate-limits/classes.ts";
-import { AccountLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
+import { OwnLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { type Command, accountOption } from "./commands.ts";
 
@@ -30,7 +30,7 @@ const limitClass = {
 const classOf = (options: Record<string, string>): RequestClass => limitClass.schema.parse(options["class"]);
 
 /** The limit of every class for an account. `own` is true if the account has its own limit. */
-const limitsView = (accountId: string, own: z.output<typeof AccountLimits> | undefined): Record<string, unknown> => ({
+const limitsView = (accountId: string, own: z.output<typeof OwnLimits> | undefined): Record<string, unknown> => ({
   account_id: accountId,
   limits: classNames.map((name) => {
     const { perMinute, burst } = own?.classes[name] ?? limitClasses[name];
@@ -45,7 +45,7 @@ export const limitCommands: Record<string, Command> = {
     options: { account: accountOption },
     run: async (table, options) => {
       const { id } = await getAccount(table, options["account"] ?? "");
-      return limitsView(id, await table.get(limitsKey(id), AccountLimits));
+      return limitsView(id, await table.get(limitsKey(id), OwnLimits));
     },
   },
   "limits set": {

@@ -19,10 +19,10 @@ import type { Command } from "./commands.ts";
 import {
   type DataSubject,
   erasureOf,
-  isWhole,
+  isOwnRow,
   kindOf,
   namingMembers,
-  ofTheAccount,
+  accountDataKind,
   ownAddresses,
   ownAddressMembers,
 } from "./person-rows.ts";
@@ -87,7 +87,7 @@ const internal = new Set([
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
   const { what } = kindOf(row.SK);
-  if (isWhole(row, person)) {
+  if (isOwnRow(row, person)) {
     return { what, data: Object.fromEntries(Object.entries(row).filter(([name]) => !internal.has(name))) };
   }
   const { SK: _, ...data } = namingMembers(row, person) ?? {};
@@ -235,7 +235,7 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
     }
   }
   for (const { account_id: id } of await mailboxesOfPerson(table, ids, person))
-    count(kept, `mailbox in account ${String(id)}: ${ofTheAccount.kept}`);
+    count(kept, `mailbox in account ${String(id)}: ${accountDataKind.kept}`);
   return {
     dry_run: isDry,
     emails: [...person.emails],

@@ -48,14 +48,14 @@ const rowKinds: readonly RowKind[] = [
 ];
 
 /** The kind of all rows that belong to no other kind. */
-export const ofTheAccount = {
+export const accountDataKind = {
   prefixes: [""],
   what: "the account's own data",
   kept: "The account's owners decide about this data, such as a mailbox or a contact. Forward the person's request to the owners.",
 } satisfies RowKind;
 
 export const kindOf = (sortKey: string): RowKind =>
-  rowKinds.find(({ prefixes }) => prefixes.some((prefix) => sortKey.startsWith(prefix))) ?? ofTheAccount;
+  rowKinds.find(({ prefixes }) => prefixes.some((prefix) => sortKey.startsWith(prefix))) ?? accountDataKind;
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
@@ -135,7 +135,7 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
 }
 
 /** Whether an export contains the whole row, because it is the person's own row. */
-export const isWhole = (row: Item, person: DataSubject): boolean =>
+export const isOwnRow = (row: Item, person: DataSubject): boolean =>
   kindOf(row.SK).isPersonal === true &&
   (isTheirs(row, person) ||
     (person.userId !== undefined && row.SK === `ACCESS#user#${person.userId}`) ||

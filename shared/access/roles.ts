@@ -21,14 +21,14 @@ import { requireToHold } from "./escalation.ts";
  */
 
 /** The form of a role's key. */
-export const RoleName = z
+export const CustomRoleKey = z
   .string()
   .min(2)
   .max(64)
   .regex(/^[a-z][a-z0-9_]*$/, { error: "Write small letters, digits and underscores, with a letter first" });
 
 export const RoleParams = AccountParams.extend({
-  role: RoleName.meta({ description: "The role's key, such as `support`.", example: "support" }),
+  role: CustomRoleKey.meta({ description: "The role's key, such as `support`.", example: "support" }),
 });
 
 const members = {
@@ -44,7 +44,7 @@ const members = {
 
 export const NewRole = z
   .strictObject({
-    key: RoleName.meta({
+    key: CustomRoleKey.meta({
       description:
         "The name of the role in other calls: 2 to 64 small letters, digits and underscores. It never changes.",
     }),

@@ -9,7 +9,7 @@ import { mailboxKey } from "../mail/mailboxes/mailbox.ts";
 import { locateScoped, scopedKey, type Family, type Scoped, aheadOfScoped } from "../mail/scoped/family.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write, Key } from "../table/writes.ts";
-import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
+import { workspaceCheck, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
  * `scopes` are the scopes of a resource: the resource itself first, then the resources that contain it. `present` is a
@@ -36,7 +36,7 @@ const scopedResolver =
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
   account: async (_, accountId, id) => (id === accountId ? { scopes: [] } : undefined),
   workspace: async (table, accountId, id) => {
-    const found = await findWorkspace(table, accountId, id);
+    const found = await workspaceCheck(table, accountId, id);
     return found && { scopes: [{ type: "workspace", id }], present: raised(workspaceKey(accountId, id), id) };
   },
   domain: async (table, accountId, id) => {

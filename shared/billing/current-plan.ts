@@ -8,7 +8,7 @@ import { aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
-import { isEnded, keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
+import { wasCancelledImmediately, keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
 import { openBillingView, type AccountBilling, aheadOfBillingView } from "./book.ts";
 import { usageCost } from "./charges.ts";
@@ -111,6 +111,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     currency,
     billing_period: "month",
     can_change_plan: mayChange && !isDue,
-    can_cancel_plan: mayChange && count === 0 && !isEnded(state, today) && !keepsPlanFrom(state, null, today),
+    can_cancel_plan:
+      mayChange && count === 0 && !wasCancelledImmediately(state, today) && !keepsPlanFrom(state, null, today),
   };
 }

@@ -12,7 +12,7 @@ import { aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Write } from "../table/writes.ts";
 import { PlanId, plans } from "../wallet/catalogue.ts";
-import { isEnded, keepsPlanFrom, periodEnd, planKind, planOn, withPlan } from "../wallet/state.ts";
+import { wasCancelledImmediately, keepsPlanFrom, periodEnd, planKind, planOn, withPlan } from "../wallet/state.ts";
 import { planBilling, type AccountBilling, aheadOfBilling } from "./book.ts";
 import { Preview, previewOf } from "./preview.ts";
 import { accrueThrough, payOpen, settleLate, settleThrough } from "./settle.ts";
@@ -179,7 +179,7 @@ export function cancelPlan(
     const { writes, changes } = await planBilling(table, accountId, at, async (book) => {
       const previous = planOn(book.state, today);
       const from = isImmediate ? today : nextMonth(today);
-      if (isEnded(book.state, today) || keepsPlanFrom(book.state, null, from)) {
+      if (wasCancelledImmediately(book.state, today) || keepsPlanFrom(book.state, null, from)) {
         throw new Problem("plan_cancelled", "The plan is cancelled already.");
       }
       if (count > 0) throw planInUse(count);

@@ -91,7 +91,7 @@ export function askAboutVatId(accountId: string, context: RunContext): Promise<v
  * Runs the daily tasks of an account. Each account has batches of its own for its reads, so that a read that fails for
  * one account does not fail for another.
  */
-export async function closeDay(accountId: string, last: Day, context: RunContext): Promise<void> {
+export async function runDailyTasks(accountId: string, last: Day, context: RunContext): Promise<void> {
   const batched = { ...context, table: batchReads(context.table, new SeenItems()) };
   await askAboutVatId(accountId, batched);
   await runAccount(accountId, last, batched);
@@ -114,7 +114,7 @@ export async function runAll(
   for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
   await mapConcurrently(ids, concurrency, async (id) => {
-    await closeDay(id, last, context).catch((error: unknown) => {
+    await runDailyTasks(id, last, context).catch((error: unknown) => {
       failed += 1;
       log.error("billing day failed", { account_id: id, error: String(error) });
     });

@@ -14,7 +14,7 @@ import { BillingState, stateKey } from "../wallet/state.ts";
 import { readWallet } from "../wallet/wallet.ts";
 import { uninvoicedPurchases } from "./captured.ts";
 import { billingQueue, closableAt, lastClosable, nextClosing } from "./due.ts";
-import { closeDay, type RunContext, tidyAccount } from "./run.ts";
+import { runDailyTasks, type RunContext, tidyAccount } from "./run.ts";
 
 /*
  * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several
@@ -127,7 +127,7 @@ async function closeShard(
 async function closeOne({ at, subject: [accountId = ""], item }: DueItem, context: SweepContext): Promise<boolean> {
   const { table, now, log } = context;
   try {
-    await closeDay(accountId, lastClosable(now()), context);
+    await runDailyTasks(accountId, lastClosable(now()), context);
     await moveInQueue(accountId, at, context);
   } catch (error) {
     const failures = Closing.parse(item).failures + 1;

@@ -2,7 +2,7 @@
  * Whether a JSON number keeps its value as a double: the number and the double are written with the same digits.
  * Leading and trailing zeros and the form of the exponent do not matter.
  */
-export const isKept = (number: string): boolean => {
+export const keepsDigits = (number: string): boolean => {
   if (/^-?[\d.]{1,15}$/.test(number)) return true;
   const value = Number(number);
   return Number.isFinite(value) && normalForm(String(value)) === normalForm(number);

@@ -48,7 +48,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
-import { removeZone, zoneRemoved } from "./zone.ts";
+import { removeZone, zoneRemovalWrites } from "./zone.ts";
 
 /** The time after which the worker continues a deletion that a request began, in milliseconds. */
 const graceMs = 120_000;
@@ -208,7 +208,7 @@ function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { tabl
     const isNews = domain.deletes_at === null;
     return {
       value: undefined,
-      writes: [...writes, ...(zone ? zoneRemoved(zone) : [])],
+      writes: [...writes, ...(zone ? zoneRemovalWrites(zone) : [])],
       changes: isNews ? [await domainChange(table, "updated", domain, after)] : [],
       housekeeping: true,
     };

@@ -5,7 +5,7 @@ import {
   domainKind,
   holderKey,
   notReady,
-  provedAgain,
+  provedAgainMembers,
   type DnsMode,
   type Domain,
   type StoredDomain,
@@ -77,7 +77,7 @@ function keepName({ account_id, id }: StoredDomain, { table, commit, now }: Cont
       handover: null,
       is_open: true,
       failures: 0,
-      ...provedAgain(domain),
+      ...provedAgainMembers(domain),
       due_at: at,
       updated_at: at,
     });

@@ -12,7 +12,7 @@ import type { Ahead } from "../table/read-ahead.ts";
 import { planNameRemoval } from "../table/reserved-name.ts";
 import type { Key, Write } from "../table/writes.ts";
 import {
-  findWorkspace,
+  workspaceCheck,
   workspaceKey,
   workspaceNameKeys,
   StoredWorkspace,
@@ -78,7 +78,7 @@ export async function deleteRest(
   for (let isMore = true; isMore && performance.now() < endsAtMs;) {
     isMore = await commit(async () => {
       const nothing = { isAll: true, writes: [], changes: [] };
-      const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
+      const isThere = (await workspaceCheck(table, accountId, id)) !== undefined;
       const { isAll, writes, changes } = isThere ? nothing : await planAccessRemoval(accountId, id, { table, now });
       const gone: Write[] = isThere ? [] : [{ check: workspaceKey(accountId, id), if: "absent" }];
       const taskRemoval = isAll ? [{ delete: restKey(accountId, id, at) }] : [];

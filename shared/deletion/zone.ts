@@ -70,7 +70,7 @@ async function markUnwanted(
  * reference, so that the provider makes a different zone the next time. They end the lease of a sync that has stalled,
  * so that this sync cannot store the removed zone.
  */
-export function zoneRemoved(zone: StoredZone): Write[] {
+export function zoneRemovalWrites(zone: StoredZone): Write[] {
   const { account_id, domain_id, revision, due_at } = zone;
   return [
     {
@@ -117,6 +117,6 @@ export async function retireZone(domain: StoredDomain, work: DomainWork): Promis
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     if (!current || !zone) return { value: undefined, writes: [], changes: [] };
     const { after, writes } = domainUpdate(current, { handover: null });
-    return { value: after, writes: [...writes, ...zoneRemoved(zone)], changes: [], housekeeping: true };
+    return { value: after, writes: [...writes, ...zoneRemovalWrites(zone)], changes: [], housekeeping: true };
   });
 }

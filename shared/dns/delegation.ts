@@ -58,7 +58,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
 }
 
 /** A cache of zones, each with the servers to which its delegation (the zone cut) leads. */
-export type ZoneCuts = {
+export type ZoneCache = {
   /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;
   keep: (zone: Zone, ttlSeconds: number) => void;
@@ -73,7 +73,7 @@ const longestMs = 3_600_000;
  * has room for 500 zones. Delegations of domains are not cached, because a customer who changes a delegation wants to
  * see the result at once. Asking the registry takes only one query.
  */
-export function openZoneCuts(nowMs: () => number): ZoneCuts {
+export function openZoneCuts(nowMs: () => number): ZoneCache {
   const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();
   return {
     find: (name) => {
@@ -95,7 +95,7 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
  * Opens a cache for several questions that belong together, such as the questions of one import. The cache also keeps
  * the zones of domains. So the questions about one domain need not all ask the registry.
  */
-export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
+export function openSharedCuts(topLevel: ZoneCache): ZoneCache {
   const domains = new Map<string, Zone>();
   return {
     find: (name) => {

@@ -1,6 +1,6 @@
 import type { AnsweredRecord } from "./answer.ts";
 import { rcode, type Message, type WireRecord } from "./message.ts";
-import { foundOf } from "./rrset.ts";
+import { answeredRecordOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
 import { isWithin } from "./wire-name.ts";
 
@@ -39,7 +39,7 @@ export type Outcome =
 const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
 
 const foundIn = (section: readonly WireRecord[]): AnsweredRecord[] =>
-  section.flatMap((record) => foundOf(record) ?? []);
+  section.flatMap((record) => answeredRecordOf(record) ?? []);
 
 /** The glue of a host. A server has authority only over the names in its zone, so glue for other names is ignored. */
 function glueOf(host: string, { additionals }: Message, zone: string): string[] {

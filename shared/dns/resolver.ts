@@ -1,7 +1,7 @@
 import type { Endpoint } from "../core/endpoint.ts";
 import type { DnsAnswer, Delegation, ZoneResolver } from "./answer.ts";
 import { openBudget, type Budget } from "./budget.ts";
-import { openSharedCuts, openZoneCuts, zoneOf, type ZoneCuts } from "./delegation.ts";
+import { openSharedCuts, openZoneCuts, zoneOf, type ZoneCache } from "./delegation.ts";
 import type { Fault } from "./outcome.ts";
 import { transferZone, type ZoneTransfer } from "./transfer.ts";
 import type { Question } from "./transport.ts";
@@ -168,8 +168,8 @@ export function openResolver(options: ResolverOptions = {}): ZoneResolver {
     cuts: openZoneCuts(nowMs),
     tryTimeoutMs,
   };
-  const cutsOf = new WeakMap<Budget, ZoneCuts>();
-  const sharedCuts = (within: Budget): ZoneCuts => {
+  const cutsOf = new WeakMap<Budget, ZoneCache>();
+  const sharedCuts = (within: Budget): ZoneCache => {
     const cuts = cutsOf.get(within) ?? openSharedCuts(resolver.cuts);
     cutsOf.set(within, cuts);
     return cuts;

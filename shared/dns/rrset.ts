@@ -92,7 +92,7 @@ function withHost(text: string, data: (host: string) => ValueData): ValueData | 
 }
 
 /** Reads a record from a message; undefined for other types, and for names or addresses that are invalid. */
-export function foundOf(record: WireRecord): AnsweredRecord | undefined {
+export function answeredRecordOf(record: WireRecord): AnsweredRecord | undefined {
   const data = dataOf(record);
   // RFC 2181 §8: a TTL with the highest bit set counts as zero.
   const ttl = (record.ttl ?? 0) > 0x7fffffff ? 0 : (record.ttl ?? 0);

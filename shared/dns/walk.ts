@@ -1,11 +1,11 @@
 import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
-import { publicEndpoints, type AddressSettings, type Zone, type ZoneCuts, zoneOf } from "./delegation.ts";
+import { publicEndpoints, type AddressSettings, type Zone, type ZoneCache, zoneOf } from "./delegation.ts";
 import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
 import { ask, type Question } from "./transport.ts";
 
 /** The settings and the cache that all walks of a resolver share. */
-export type ResolverState = { root: Zone; addressSettings: AddressSettings; cuts: ZoneCuts; tryTimeoutMs: number };
+export type ResolverState = { root: Zone; addressSettings: AddressSettings; cuts: ZoneCache; tryTimeoutMs: number };
 
 /** One way through the DNS: from the root or a cached zone down to the servers that answer one question. */
 export type Walk = {

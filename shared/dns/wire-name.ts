@@ -18,7 +18,7 @@ export const isWithin = (name: string, zone: string): boolean =>
   zone === "" || name === zone || name.endsWith(`.${zone}`);
 
 /** The name and its ancestors without the root, shortest first: com, example.com, www.example.com. */
-export function lineOf(name: string): string[] {
+export function nameAndAncestors(name: string): string[] {
   const labels = name === "" ? [] : name.split(".");
   return labels.map((_, index) => labels.slice(labels.length - index - 1).join("."));
 }

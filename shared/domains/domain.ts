@@ -61,8 +61,8 @@ export const DnsMode = z.enum(["hosted", "external"]);
 export type DnsMode = z.output<typeof DnsMode>;
 
 /** The checks whose failure makes a domain degraded. */
-export const BrokenRecord = z.enum(["ns", "proof", "mx", "spf", "dkim"]);
-export type BrokenRecord = z.output<typeof BrokenRecord>;
+export const DegradingCheck = z.enum(["ns", "proof", "mx", "spf", "dkim"]);
+export type DegradingCheck = z.output<typeof DegradingCheck>;
 
 export const DmarcPolicy = z.enum(["none", "quarantine", "reject"]);
 
@@ -105,7 +105,7 @@ export const Domain = z
       description:
         "A text for people: why the domain is degraded, failed, expired or releasing, or why it stays `pending_delegation` although its name is proved.",
     }),
-    broken_records: z.array(BrokenRecord).meta({
+    broken_records: z.array(DegradingCheck).meta({
       description:
         "The checks of `domains.health` that failed last, while the domain is degraded. Each change of this list is an event.",
     }),
@@ -237,7 +237,7 @@ export const StoredDomain = Domain.omit({
    * For an external domain: the checks that passed, or ended with a warning, at least once. A failure of any other
    * check is no fault, because the customer has not set up its record yet. But a failure of `proof` is always a fault.
    */
-  seen_right: z.array(BrokenRecord).default([]),
+  seen_right: z.array(DegradingCheck).default([]),
   /**
    * Not null while our nameservers still serve the zone of an external domain. `gone_at` is the time at which a check
    * first found that the parent zone does not delegate the name to us any more. `gone_at` is null while the parent zone
@@ -369,7 +369,7 @@ export const isTransferring = (domain: StoredDomain | undefined): domain is Tran
   domain?.transfer !== undefined && ["held", "asked", "running"].includes(domain.transfer.stage);
 
 /** The members of a domain whose name was proved again. Its count of checks without a proof starts again at 0. */
-export const provedAgain = ({ unproved }: Pick<StoredDomain, "unproved">): { unproved?: number } =>
+export const provedAgainMembers = ({ unproved }: Pick<StoredDomain, "unproved">): { unproved?: number } =>
   unproved === undefined ? {} : { unproved: 0 };
 
 /** Whether the account has ever proved that the name is its own. */
@@ -392,7 +392,7 @@ export const regainedMembers = (domain: StoredDomain) => ({
   ...(wasVerified(domain) ? { was_verified: true } : {}),
   is_open: true,
   failures: 0,
-  ...provedAgain(domain),
+  ...provedAgainMembers(domain),
 });
 
 /** Whether the name is registered here and works. The registration may be in grace. */

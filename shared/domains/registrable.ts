@@ -34,7 +34,7 @@ export const NewDomainName = DomainName.superRefine((name, context) => {
  * The public suffix of a name (`co.uk`), and the name that can be registered under it (`example.co.uk`). Undefined if
  * the name is a public suffix itself.
  */
-export function registrable(name: string): { suffix: string; domain: string } | undefined {
+export function registrableName(name: string): { suffix: string; domain: string } | undefined {
   const { domain, publicSuffix } = parse(name, { allowPrivateDomains: false });
   return domain === null || publicSuffix === null ? undefined : { suffix: publicSuffix, domain };
 }

@@ -31,7 +31,9 @@ export const StoredAssignment = z.object({
 });
 export type Assignment = z.output<typeof StoredAssignment>;
 
-/** The members that describe one permission (ownership, a capability or a role) in a list of a subject's permissions. */
+/**
+ * The members that describe one permission (ownership, a capability or a role) in a list of a subject's permissions.
+ */
 export const permissionMembers = {
   kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
   capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),

@@ -89,7 +89,7 @@ export async function isMember(principal: Principal, accountId: string, table: T
  * account in the input, the result is `noPermissions`. Use this for a stored answer about a resource that has been
  * deleted since.
  */
-export async function mayStill(
+export async function permissionsStillHeld(
   route: Route,
   input: ParsedInput,
   scopes: Scope[] | undefined,

@@ -32,7 +32,7 @@ export const fingerprintOf = (
  * The id of a request with an idempotency key. The id is a hash of two values: the key of the request's record in the
  * table, and the owner of the first claim (`first`). Records of earlier versions have no `first`.
  */
-export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
+export const keyedRequestId = ({ PK, SK }: Key, first: string | undefined): string =>
   hash("sha256", [PK, SK, ...(first === undefined ? [] : [first])].join(" "), "base64url").slice(0, 16);
 
 /** The 422 for a key that was used for another request. */
@@ -263,7 +263,7 @@ function claimOf(
     orElse: inFlight,
   });
   return {
-    id: requestIdOf(record, first),
+    id: keyedRequestId(record, first),
     isPartlyDone: owner !== first,
     hasBegun: begun_at !== undefined,
     begin: () => ({ update: record, set: { begun_at: now.getTime() }, if: stillClaimed, orElse: inFlight }),

@@ -13,7 +13,7 @@ import type { Charge } from "../rate-limits/limiter.ts";
 import type { ProgramCharge, Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
-import { accountIn, authorize, isMember, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
+import { accountIn, authorize, isMember, isNarrowed, permissionsStillHeld, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, requireFutureEnds, type ParsedInput, type RawInput } from "./input.ts";
 import { planOnly, RehearsalOver } from "./plan-only.ts";
@@ -221,7 +221,7 @@ async function storedAnswerOrThrow(
   const { idempotencyKey: key } = input.headers;
   const stored =
     key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, raw, now: now() });
-  const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
+  const permissions = stored && (await permissionsStillHeld(route, input, stored.scopes, principal, table, now()));
   if (!stored || !permissions || !isReplayAllowed(route, stored.replay, permissions)) throw refusal;
   await route.checkRepeat?.(input, { table, permissions }, stored.replay);
   return { input, output: stored.replay, replayed: true, permissions };

@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { InvalidInput, Problem, type ValidationError } from "../core/errors.ts";
-import { isKept } from "../core/number.ts";
+import { keepsDigits } from "../core/number.ts";
 import { clipped } from "./input.ts";
 
 export const bodyLimitBytes = 1_048_576;
@@ -123,7 +123,7 @@ export function checkFit(text: string): void {
   if (!mayNotFit.test(text)) return;
   const errors: ValidationError[] = [];
   for (const { token, path } of tokensOf(text)) {
-    if (!/^[-\d]/.test(token) || isKept(token)) continue;
+    if (!/^[-\d]/.test(token) || keepsDigits(token)) continue;
     errors.push({ loc: locationOf(path), ...notKept });
     if (errors.length === maxErrors) break;
   }

@@ -10,7 +10,7 @@ const budgetMs = 18_000;
  * Begins to measure the time of a request of several transactions. The returned function returns true if the request
  * must not begin another transaction, because its time is over or the time `stopAt` has come.
  */
-export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
+export function startTimer({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
   const startedMs = performance.now();
   return () => performance.now() - startedMs >= budgetMs || (stopAt !== undefined && now() >= stopAt);
 }

@@ -372,7 +372,7 @@ export function holdsSecret({ shownOnce }: Pick<Route, "shownOnce">, answer: unk
 }
 
 /** Whether the route can answer without a secret. Such answers are stored for repeated requests. */
-export function mayReplay({ shownOnce, output }: Pick<Route, "shownOnce" | "output">): boolean {
+export function canAnswerWithoutSecret({ shownOnce, output }: Pick<Route, "shownOnce" | "output">): boolean {
   if (!(output instanceof z.ZodObject)) return shownOnce.length === 0;
   const { shape } = output;
   return shownOnce.every((name) => [undefined, null].some((empty) => shape[name]?.safeParse(empty).success));

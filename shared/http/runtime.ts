@@ -24,8 +24,8 @@ export function runtime(): Runtime {
 }
 
 /**
- * Prepares a Lambda for its first request: opens connections to the table, and meanwhile runs `prepare`. Never throws: a
- * fault that lasts makes the first request fail.
+ * Prepares a Lambda for its first request: opens connections to the table, and meanwhile runs `prepare`. Never throws:
+ * a fault that lasts makes the first request fail.
  */
 export async function primeRuntime(connections: number, prepare: () => unknown): Promise<void> {
   try {

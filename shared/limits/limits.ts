@@ -18,13 +18,13 @@ import { bodyLimitBytes } from "../http/json-body.ts";
 import type { Context } from "../http/route.ts";
 import { appPasswordLimit } from "../mail/app-passwords/app-password.ts";
 import { credentials } from "../mail/credentials/credential.ts";
-import { Letters, lettersKey, perAccount as lettersPerDay } from "../mail/forwarding/request.ts";
+import { MailCount, mailCountKey, mailsPerAccountAndDay as lettersPerDay } from "../mail/forwarding/request.ts";
 import { rules } from "../mail/forwarding/rule.ts";
 import { targetLimit } from "../mail/forwarding/target.ts";
 import { aliasLimit, mailboxesOf } from "../mail/mailboxes/mailbox.ts";
 import { searchLimit } from "../mail/mailboxes/search.ts";
 import { limitClasses, limitClassNames, type LimitClass } from "../rate-limits/classes.ts";
-import { AccountLimits, limitsKey } from "../rate-limits/limiter.ts";
+import { OwnLimits, limitsKey } from "../rate-limits/limiter.ts";
 import { aheadOfLists, type List, readHeads } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import { tagLimit, tagsOf } from "../tags/tag.ts";
@@ -286,7 +286,7 @@ export const requestClasses = {
 export const aheadOfLimits = (accountId: string): Ahead => ({
   keys: [
     limitsKey(accountId),
-    lettersKey(accountId, clock()),
+    mailCountKey(accountId, clock()),
     rolesKey(accountId),
     ...(aheadOfLists(listsOf(accountId).map(({ list }) => list)).keys ?? []),
   ],
@@ -305,8 +305,8 @@ export async function accountLimits(
 ): Promise<z.output<typeof Limits>> {
   const lists = listsOf(accountId);
   const [own, letters, { roles }, heads] = await Promise.all([
-    table.get(limitsKey(accountId), AccountLimits),
-    table.get(lettersKey(accountId, now()), Letters),
+    table.get(limitsKey(accountId), OwnLimits),
+    table.get(mailCountKey(accountId, now()), MailCount),
     readRoles(table, accountId),
     readHeads(
       table,

@@ -42,11 +42,11 @@ export const limitsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId
 
 const OwnLimit = z.object({ perMinute: z.number(), burst: z.int() });
 /** The own limits of an account, by class. A class without an entry has the limit of the class. */
-export const AccountLimits = z.object({
+export const OwnLimits = z.object({
   classes: z.object(Object.fromEntries(limitClassNames.map((name) => [name, OwnLimit.optional()]))),
 });
 
-type OwnLimits = z.output<typeof AccountLimits> | undefined;
+type OwnLimits = z.output<typeof OwnLimits> | undefined;
 
 /** A request to charge. */
 export type Charge = {
@@ -187,7 +187,7 @@ export async function ownLimitOf(
 
 /** Reads the own limits of an account, and remembers them for a minute. */
 async function readOwnLimits(accountId: string, { table, memory, now }: LimiterContext): Promise<OwnLimits> {
-  const limits = await table.get(limitsKey(accountId), AccountLimits);
+  const limits = await table.get(limitsKey(accountId), OwnLimits);
   remember(memory.ownLimits, accountId, { limits, readAt: now().getTime() });
   return limits;
 }

@@ -7,16 +7,16 @@ import { notFound } from "../core/errors.ts";
 import { clock } from "../core/time.ts";
 import type { Table } from "../table/table.ts";
 import type { Limit, LimitClass } from "./classes.ts";
-import { AccountLimits, limitsKey } from "./limiter.ts";
+import { OwnLimits, limitsKey } from "./limiter.ts";
 
 export const limitsKind = defineKind({
   name: "account.limits",
   verbs: ["updated"],
-  view: AccountLimits,
+  view: OwnLimits,
   seenWith: "account.view",
 });
 
-const StoredLimits = AccountLimits.extend({ version: z.int() });
+const StoredLimits = OwnLimits.extend({ version: z.int() });
 
 /**
  * Sets an account's own limit for a class; undefined removes the own limit. Throws 404 if the account does not exist.
@@ -28,7 +28,7 @@ export async function setOwnLimit(
   accountId: string,
   name: LimitClass,
   limit: Limit | undefined,
-): Promise<z.output<typeof AccountLimits>> {
+): Promise<z.output<typeof OwnLimits>> {
   return operatorCommit(
     table,
     accountId,

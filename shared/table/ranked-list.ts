@@ -337,7 +337,7 @@ function bitmapWrite({ list, bitmaps, version }: ListState, block: number, bits:
  * The write that deletes the head item of a list, when the head moves into another item. Empty if there is no head
  * item.
  */
-export const noHead = ({ list, version }: ListState): Write[] =>
+export const headRemoval = ({ list, version }: ListState): Write[] =>
   version === 0 ? [] : [{ delete: headKey(list), if: { version } }];
 
 /** Reads the state of a list whose head is in another item, with the bitmaps of the blocks of `ordinals`. */

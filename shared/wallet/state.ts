@@ -101,7 +101,7 @@ export const keepsPlanFrom = (state: Pick<BillingState, "plans">, plan_id: PlanI
   planOn(state, day) === plan_id && plannedAfter(state, day) === undefined;
 
 /** Whether the plan was cancelled immediately: today is recorded already, and there is no plan after today. */
-export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
+export const wasCancelledImmediately = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
   state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**

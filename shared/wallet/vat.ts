@@ -89,7 +89,7 @@ export function nationalRate(currency: string): { code: string; rate: string } |
 }
 
 /** The error for settings that lack the rate of a currency in the price lists (`withoutRate`). */
-export const noRate =
+export const noRateMessage =
   "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
 
 /**

@@ -115,7 +115,7 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
  * The write that makes a transaction fail if the workspace is deleted meanwhile; undefined if the account does not have
  * the workspace.
  */
-export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
+export async function workspaceCheck(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }

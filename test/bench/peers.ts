@@ -56,8 +56,8 @@ const coldOnly: Peer[] = [
 const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
 /**
- * The work of a peer for a request. `bare` makes only the calls to the table that the answer needs. `same` makes as many
- * calls as our code. `verified` also verifies the token.
+ * The work of a peer for a request. `bare` makes only the calls to the table that the answer needs. `same` makes as
+ * many calls as our code. `verified` also verifies the token.
  */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];

@@ -2,7 +2,7 @@ import { noPermissions } from "../../shared/auth/permissions.ts";
 import { askedForMs, type AskContext } from "../../shared/billing/ask.ts";
 import { billingQueue, lastClosable } from "../../shared/billing/due.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
-import { closeDay } from "../../shared/billing/run.ts";
+import { runDailyTasks } from "../../shared/billing/run.ts";
 import { sweepBilling } from "../../shared/billing/sweep.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/core/errors.ts";
@@ -198,7 +198,7 @@ export async function sweepDays(scene: Scene, world: World): Promise<void> {
 async function forgetDays(table: Table, now: Date): Promise<void> {
   for (const { at, subject } of (await readDue(table, billingQueue, now)).flat()) {
     await table.attempt({ delete: dueKey(billingQueue, [subject[0] ?? ""], at) });
-    await closeDay(subject[0] ?? "", lastClosable(now), { table, now: () => now, requestId: "forgetful" });
+    await runDailyTasks(subject[0] ?? "", lastClosable(now), { table, now: () => now, requestId: "forgetful" });
   }
 }
 

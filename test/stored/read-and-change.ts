@@ -12,7 +12,7 @@ import { ipContext } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import { getFeedback } from "../../shared/feedback/operate.ts";
-import { getStored } from "../../shared/providers/payments/embedded.ts";
+import { getStoredCheckout } from "../../shared/providers/payments/embedded.ts";
 import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { type Item, keyText } from "../../shared/table/writes.ts";
@@ -133,7 +133,7 @@ export function readAndChange(name: string): void {
     expect(await registrar.findOperation(facts.boughtName, new Date(0), "register")).toMatchObject({
       state: "succeeded",
     });
-    expect(await getStored(table, facts.unpaidCheckoutId)).toMatchObject({ id: facts.unpaidCheckoutId });
+    expect(await getStoredCheckout(table, facts.unpaidCheckoutId)).toMatchObject({ id: facts.unpaidCheckoutId });
   });
 
   test("the operator can read and change the stored rows, and a super admin can list accounts", async () => {

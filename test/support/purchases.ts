@@ -1,7 +1,7 @@
 import { type StoredDomain, batchQueue } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
-import { getStored } from "../../shared/providers/payments/embedded.ts";
+import { getStoredCheckout } from "../../shared/providers/payments/embedded.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { readWallet } from "../../shared/wallet/wallet.ts";
 import { billing, tellPayment } from "./billing.ts";
@@ -49,7 +49,7 @@ export async function registered(
 /** Pays the checkout at an address, and sends the payment provider's event. */
 export async function pay(account: Account, paymentUrl: string): Promise<void> {
   const checkoutId = paymentUrl.split("/").at(-1) ?? "";
-  const { reference, amount } = await getStored(testTable(), checkoutId);
+  const { reference, amount } = await getStoredCheckout(testTable(), checkoutId);
   const answer = await tellPayment(account, { checkoutId, reference, cents: amount });
   if (answer.status !== 200) throw new Error(answer.text);
 }

@@ -9,7 +9,7 @@ import {
   aheadOfGrant,
   roleOf,
 } from "../../../shared/access/authorizations.ts";
-import { RoleName } from "../../../shared/access/roles.ts";
+import { CustomRoleKey } from "../../../shared/access/roles.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
 import type { Grantable } from "../../../shared/grants/assignments.ts";
@@ -19,7 +19,7 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 const Body = z
   .strictObject({
-    role_key: RoleName.meta({
+    role_key: CustomRoleKey.meta({
       description: "The role: a key of `auth.roles.list`, such as `viewer` or `manager`.",
       examples: ["viewer"],
     }),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { aheadWithNames, readDirectory, subjectMembers, withSubjects } from "../../../shared/access/members.ts";
-import { RoleName } from "../../../shared/access/roles.ts";
+import { CustomRoleKey } from "../../../shared/access/roles.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { rolesOf } from "../../../shared/accounts/standing.ts";
 import { Id } from "../../../shared/core/ids.ts";
@@ -31,7 +31,7 @@ export const route = defineRoute({
       .boolean()
       .default(false)
       .meta({ description: "Whether assignments that were revoked or have ended in the last 400 days are included." }),
-    role_key: RoleName.nullish().meta({ description: "Only assignments of this role." }),
+    role_key: CustomRoleKey.nullish().meta({ description: "Only assignments of this role." }),
     subject_id: Id.nullish().meta({ description: "Only assignments to this subject." }),
     subject_type: SubjectType.nullish().meta({ description: "Only assignments to subjects of this type." }),
   }),

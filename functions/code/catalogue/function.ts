@@ -106,7 +106,7 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
 }
 
 /** Whether a function calls an outside provider or is in the class `outbound` of rate limits. */
-export const isOutside = ({ route: { limit, lambda } }: CodeFunction): boolean =>
+export const callsOutside = ({ route: { limit, lambda } }: CodeFunction): boolean =>
   limit === "outbound" || lambda.uses.some((name) => providers.has(name));
 
 /**
@@ -116,5 +116,5 @@ export const isOutside = ({ route: { limit, lambda } }: CodeFunction): boolean =
  * - the page size / 25, if the function takes a page size
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
-  return Math.max(isOutside(fn) ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);
+  return Math.max(callsOutside(fn) ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);
 }

@@ -1,5 +1,5 @@
 import type { CodeFunction } from "../catalogue/function.ts";
-import { type Builtin, type CallOfBuiltin, checkBuiltin } from "../interpreter/builtin.ts";
+import { type Builtin, type BuiltinArguments, checkBuiltin } from "../interpreter/builtin.ts";
 import { builtinMethods, builtins } from "../interpreter/builtins.ts";
 import { tooManyCalls } from "../interpreter/interpreter.ts";
 import {
@@ -176,7 +176,7 @@ class Checker {
   /** Checks a call of a builtin. For a method, `receiver` is the type of the value before the dot. */
   #builtin(
     builtin: Builtin | undefined,
-    call: CallOfBuiltin,
+    call: BuiltinArguments,
     loops: LoopVariables,
     factor: number,
     receiver?: StaticType,

@@ -13,13 +13,13 @@ import type { InvocationContext, InvokeResult } from "../../../shared/http/invok
 import type { Route } from "../../../shared/http/route.ts";
 
 /** The permissions that a caller held in an account when a program ran. */
-export const Held = z.object({
+export const HeldPermissions = z.object({
   account_id: z.string(),
   /** Whether the caller held every capability. `grants` is then empty. */
   everything: z.boolean(),
   grants: z.array(EffectiveGrant.omit({ id: true })),
 });
-export type Held = z.output<typeof Held>;
+export type HeldPermissions = z.output<typeof HeldPermissions>;
 
 /** The permissions that the calls of a program relied on. */
 export type PermissionSnapshot = {
@@ -93,7 +93,7 @@ const mayLoseSight = ({ access, capability, scope }: Route, permissions: Permiss
  * The recorded permissions, in the form that is stored with an answer. Undefined if the answer must not be stored:
  * there are too many accounts, or the permissions do not tell whether the caller may still see the answer.
  */
-export function storedPermissions({ accounts, mayBecomeHidden }: PermissionSnapshot): Held[] | undefined {
+export function storedPermissions({ accounts, mayBecomeHidden }: PermissionSnapshot): HeldPermissions[] | undefined {
   if (mayBecomeHidden || accounts.size > mostAccounts) return undefined;
   return [...accounts].map(([account_id, { everything, grants }]) => ({
     account_id,
@@ -121,7 +121,7 @@ export async function permissionsOf(
  * resources would have to be read to know this, and only permissions are read here.
  */
 export async function stillHolds(
-  held: readonly Held[],
+  held: readonly HeldPermissions[],
   context: Pick<InvocationContext, "table" | "authenticate" | "now">,
 ): Promise<boolean> {
   const still = await Promise.all(
@@ -130,7 +130,7 @@ export async function stillHolds(
   return still.every(Boolean);
 }
 
-function stillIncludes(now: Permissions, then: Held): boolean {
+function stillIncludes(now: Permissions, then: HeldPermissions): boolean {
   if (!now.member) return false;
   if (now.everything) return true;
   if (then.everything) return false;

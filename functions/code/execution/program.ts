@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
 import { type InvocationContext, invoke } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { isOutside, pageSizeOf, unitsOf } from "../catalogue/function.ts";
+import { callsOutside, pageSizeOf, unitsOf } from "../catalogue/function.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
 import type { Checked, CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
@@ -87,7 +87,7 @@ export function openCaller(
   };
   let completed = 0;
   const throwIfStopped = async (call: Call): Promise<void> => {
-    const limitMs = isOutside(checkedCall(call).fn) ? outsideBudgetMs : budgetMs;
+    const limitMs = callsOutside(checkedCall(call).fn) ? outsideBudgetMs : budgetMs;
     if (context.now().getTime() >= startedMs + limitMs)
       throw new LanguageError(call.at, outOfTime(call, limitMs), { code: "out_of_time" });
     if (await follower?.isCancelled()) throw new LanguageError(call.at, cancelled(call), { code: "cancelled" });

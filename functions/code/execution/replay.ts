@@ -11,7 +11,7 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { CodeResponse } from "../envelope.ts";
 import { RequestCharges, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
 import { type ProgramResult, type Run, prepare } from "./execute.ts";
-import { Held, storedPermissions, stillHolds } from "./held-permissions.ts";
+import { HeldPermissions, storedPermissions, stillHolds } from "./held-permissions.ts";
 
 /** A stored text: plain, or compressed with Brotli (RFC 7932) and encoded in base64. */
 const StoredText = z.union([z.object({ text: z.string() }), z.object({ brotli: z.string() })]);
@@ -47,7 +47,7 @@ type IdempotentAnswer = { envelope: CodeResponse; replayed: boolean };
 const hourMs = 3_600_000;
 
 /** A stored envelope, with the permissions that the caller held in the accounts of the program. */
-const Stored = z.object({ envelope: CodeResponse, held: z.array(Held) });
+const Stored = z.object({ envelope: CodeResponse, held: z.array(HeldPermissions) });
 type Stored = z.output<typeof Stored>;
 
 /**
@@ -199,7 +199,7 @@ async function storedTextOf(
 }
 
 /** Compresses an envelope, with the permissions on which a replay of the envelope depends. */
-const packEnvelope = (envelope: CodeResponse, held: Held[]): Promise<StoredText | undefined> =>
+const packEnvelope = (envelope: CodeResponse, held: HeldPermissions[]): Promise<StoredText | undefined> =>
   compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
 
 /**

@@ -53,7 +53,7 @@ export type Builtin = {
 };
 
 /** A call of a builtin. For a method, `receiver` returns the value before the dot, as the program writes it. */
-export type CallOfBuiltin = { args: readonly Argument[]; at: Position; receiver?: () => string };
+export type BuiltinArguments = { args: readonly Argument[]; at: Position; receiver?: () => string };
 
 /** A builtin as a program calls it: `range(n, stop?, step?)`, `text.split(separator?)`. */
 export function formOf({ name, isMethod, parameters }: Builtin): string {
@@ -72,7 +72,7 @@ type Bound<T> = { values: (T | undefined)[]; sources: (Expression | undefined)[]
  * Puts the values of a call in the order of the parameters. The first value of a method is its receiver. Throws
  * LanguageError if an argument is unknown or missing.
  */
-function bind<T>(builtin: Builtin, { args, at }: CallOfBuiltin, callValues: readonly T[]): Bound<T> {
+function bind<T>(builtin: Builtin, { args, at }: BuiltinArguments, callValues: readonly T[]): Bound<T> {
   const { name, isMethod, parameters, note } = builtin;
   const receiverCount = isMethod ? 1 : 0;
   const bound: Bound<T> = { values: callValues.slice(0, receiverCount), sources: Array(receiverCount) };
@@ -139,7 +139,7 @@ const pageMessage = ({ isMethod }: Builtin, index: number, of: string): string =
 const parameterAt = ({ parameters }: Builtin, index: number): BuiltinParameter | undefined =>
   parameters[Math.min(index, parameters.length - 1)];
 
-const sourceTextOf = ({ sources }: Bound<unknown>, { receiver }: CallOfBuiltin, index: number): string => {
+const sourceTextOf = ({ sources }: Bound<unknown>, { receiver }: BuiltinArguments, index: number): string => {
   const source = sources[index];
   return source ? describeExpression(source) : (receiver?.() ?? "the value");
 };
@@ -150,7 +150,7 @@ type Mistake = { code: string; message: string; at: Position };
 /** The static type of a builtin's result, or the reason why a call with these arguments always fails. */
 export function checkBuiltin(
   builtin: Builtin,
-  call: CallOfBuiltin,
+  call: BuiltinArguments,
   args: readonly StaticArgument[],
 ): StaticType | Mistake {
   let bound: Bound<StaticArgument>;
@@ -190,7 +190,7 @@ const acceptedTypes = ({ types = [], optional, named }: BuiltinParameter): reado
  */
 export function evaluateBuiltin(
   builtin: Builtin,
-  call: CallOfBuiltin,
+  call: BuiltinArguments,
   values: readonly unknown[],
   budget: StepBudget,
 ): unknown {

@@ -35,12 +35,12 @@ export function sliceOf(
 }
 
 /** Uses the steps of a search, in proportion to the length of the text times the length of the part. */
-export const useSearch = (text: string, part: string, budget: StepBudget, at: Position): void =>
+export const useSearchSteps = (text: string, part: string, budget: StepBudget, at: Position): void =>
   useSteps(budget, Math.ceil((text.length * Math.max(1, part.length)) / 4096), at);
 
 /** The index of the first occurrence of `part` in a text; -1 if there is none. */
 export function findText(text: string, part: string, budget: StepBudget, at: Position): number {
-  useSearch(text, part, budget, at);
+  useSearchSteps(text, part, budget, at);
   const index = text.indexOf(part);
   return index < 0 ? index : lengthOf(text.slice(0, index), budget, at);
 }
@@ -57,7 +57,7 @@ export function strip(text: string, cut: string | undefined, budget: StepBudget,
 
 /** The parts of a text between separators. Without a separator: the words between white space. */
 export function split(text: string, separator: string | undefined, budget: StepBudget, at: Position): string[] {
-  useSearch(text, separator ?? "", budget, at);
+  useSearchSteps(text, separator ?? "", budget, at);
   // The caller refuses a list with more items than the program has steps left, so the split stops there. White space at
   // the start makes an empty part, which is dropped, so the split makes one more part.
   const most = Math.max(0, budget.steps) + 2;

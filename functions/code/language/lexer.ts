@@ -1,4 +1,4 @@
-import { isKept } from "../../../shared/core/number.ts";
+import { keepsDigits } from "../../../shared/core/number.ts";
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
 import { signHintOf } from "./hints.ts";
@@ -25,7 +25,7 @@ function readNumber(digits: string, at: Position): number {
   if (/^\d+$/.test(digits) && !Number.isSafeInteger(value)) {
     throw fault(messages.integer);
   }
-  if (!isKept(digits)) throw fault(messages.precise);
+  if (!keepsDigits(digits)) throw fault(messages.precise);
   return value;
 }
 

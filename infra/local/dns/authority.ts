@@ -1,7 +1,7 @@
 import type { Answer } from "dns-packet";
 
 import { rcode } from "../../../shared/dns/message.ts";
-import { isWithin, lineOf } from "../../../shared/dns/wire-name.ts";
+import { isWithin, nameAndAncestors } from "../../../shared/dns/wire-name.ts";
 import { type ServedRRset, wireRecords, wireSoa } from "./records-wire.ts";
 import { bareReply, type DnsAnswer, type DnsQuestion, type DnsReply } from "./respond.ts";
 
@@ -34,7 +34,9 @@ const exists = ({ name: apex, rrsets }: DnsZone, name: string): boolean =>
  */
 function sourceOf(zone: DnsZone, name: string): string | undefined {
   if (exists(zone, name)) return name;
-  const encloser = lineOf(name).findLast((ancestor) => isWithin(ancestor, zone.name) && exists(zone, ancestor));
+  const encloser = nameAndAncestors(name).findLast(
+    (ancestor) => isWithin(ancestor, zone.name) && exists(zone, ancestor),
+  );
   const wildcard = `*.${encloser ?? zone.name}`;
   return exists(zone, wildcard) ? wildcard : undefined;
 }
@@ -44,7 +46,7 @@ function sourceOf(zone: DnsZone, name: string): string | undefined {
  * at the delegation itself belongs to this zone (RFC 4035 §3.1.4.1).
  */
 function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: string): ServedRRset | undefined {
-  const line = lineOf(name).filter((ancestor) => ancestor !== apex && isWithin(ancestor, apex));
+  const line = nameAndAncestors(name).filter((ancestor) => ancestor !== apex && isWithin(ancestor, apex));
   const candidates = type === "DS" ? line.filter((ancestor) => ancestor !== name) : line;
   const cut = candidates.find((ancestor) => rrsets.some((rrset) => rrset.name === ancestor && rrset.type === "NS"));
   return rrsets.find((rrset) => rrset.name === cut && rrset.type === "NS");

@@ -1,5 +1,5 @@
 import { platform } from "../../../shared/core/platform.ts";
-import { lineOf } from "../../../shared/dns/wire-name.ts";
+import { nameAndAncestors } from "../../../shared/dns/wire-name.ts";
 import { zoneAt } from "../../../shared/providers/dns/embedded.ts";
 import { delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../../shared/table/table.ts";
@@ -97,7 +97,7 @@ type Registry = {
  */
 export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
   return authoritative(async (name) => {
-    for (const ancestor of lineOf(name)) {
+    for (const ancestor of nameAndAncestors(name)) {
       const hosts = await delegationOf(ancestor);
       if (!hosts?.length) continue;
       const data = hosts.map((host) => ({ type: "NS" as const, host }));

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { RecordType } from "../../../shared/dns/rrset.ts";
-import { lineOf } from "../../../shared/dns/wire-name.ts";
+import { nameAndAncestors } from "../../../shared/dns/wire-name.ts";
 import { type ParsedRecord, rrsetsOf } from "../../../shared/domains/records/record.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Key } from "../../../shared/table/writes.ts";
@@ -39,7 +39,7 @@ export async function publishRecords(table: Table, name: string, records: readon
 
 /** The zone at the other host that encloses a name. Undefined if there is no such zone. */
 export async function externalZoneAt(table: Table, name: string): Promise<DnsZone | undefined> {
-  for (const apex of lineOf(name).toReversed()) {
+  for (const apex of nameAndAncestors(name).toReversed()) {
     const stored = await table.get(recordsKey(apex), StoredRecords);
     if (!stored) continue;
     const data = externalNameservers.map((host) => ({ type: "NS" as const, host }));

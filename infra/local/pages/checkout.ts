@@ -5,7 +5,7 @@ import {
   type Act,
   type StoredCheckout,
   eventBodyOf,
-  getStored,
+  getStoredCheckout,
   settleCheckout,
   stripeSignature,
   checkoutStatus,
@@ -236,7 +236,7 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
     const settled = await settleCheckout(table, id, act, now());
     if (!settled) {
       if (wantsJson(request)) return jsonAnswer(409, { message: tooLate });
-      return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
+      return checkoutAnswer(await getStoredCheckout(table, id), now(), { status: 409, notice: tooLate });
     }
     const deliveries = await Promise.all(Array.from({ length: count }, () => deliverEvent(settled, request, settings)));
     if (wantsJson(request)) return jsonAnswer(200, { checkout: settled, deliveries });
@@ -251,7 +251,7 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
 async function payAndLeave(id: string, request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
   const { table, now } = settings;
   const settled = await settleCheckout(table, id, "pay", now());
-  if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
+  if (!settled) return checkoutAnswer(await getStoredCheckout(table, id), now(), { status: 409, notice: tooLate });
   const delivery = await deliverEvent(settled, request, settings);
   if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
   // The page's content security policy lets no form lead to another origin, not even by a redirect. So this answer
@@ -265,7 +265,7 @@ async function chargeCard(request: LocalRequest, settings: PaymentSettings): Pro
   const id = request.params["id"] ?? "";
   if (!isOwnForm(request)) return refuseForeignForm();
   return orMissing(async () => {
-    const checkout = await getStored(table, id);
+    const checkout = await getStoredCheckout(table, id);
     const values = cardValues(new URLSearchParams(request.body.toString()));
     const card = readCard(values, now());
     if (card === "works") return payAndLeave(id, request, settings);
@@ -287,7 +287,10 @@ async function answerOfBank(request: LocalRequest, settings: PaymentSettings): P
     const isConfirmed = new URLSearchParams(request.body.toString()).get("answer") === "yes";
     if (isConfirmed) return payAndLeave(id, request, settings);
     const fault = { field: undefined, message: "You did not confirm the payment. Try again, or use another card." };
-    return checkoutAnswer(await getStored(table, id), now(), { status: 402, card: { values: emptyCard, fault } });
+    return checkoutAnswer(await getStoredCheckout(table, id), now(), {
+      status: 402,
+      card: { values: emptyCard, fault },
+    });
   });
 }
 
@@ -312,7 +315,7 @@ export function checkoutPaths(settings: PaymentSettings): LocalPath[] {
       path: "/_local/checkout/{id}",
       handle: (request) =>
         orMissing(async () => {
-          const checkout = await getStored(table, request.params["id"] ?? "");
+          const checkout = await getStoredCheckout(table, request.params["id"] ?? "");
           if (wantsJson(request)) return jsonAnswer(200, { checkout });
           return checkoutAnswer(checkout, now(), { isLeaving: request.query.has("paid") });
         }),

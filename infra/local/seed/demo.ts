@@ -30,7 +30,7 @@ export type Demo = {
 const tokenLifeSeconds = 30 * 86_400;
 const emailOf = (givenName: string): string => `${givenName.toLowerCase()}@example.com`;
 /** The number of random bytes from which a service account's token is made. */
-const seedBytes = 112;
+const tokenSeedBytes = 112;
 const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
 const demoAccounts = [
   { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
@@ -77,11 +77,11 @@ export async function seedDemo(options: {
     );
   const bigExists = (await table.get(accountKey(bigAccount.id), z.unknown())) !== undefined;
   const included: readonly DemoAccount[] = options.withBig || bigExists ? [...demoAccounts, bigAccount] : demoAccounts;
-  const seed = await readSeed(join(dataDir, "demo.seed"), included.length * seedBytes);
+  const seed = await readTokenSeed(join(dataDir, "demo.seed"), included.length * tokenSeedBytes);
   const accounts: Demo["accounts"] = [];
   for (const [index, { id, name, people }] of included.entries()) {
     const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
-    const serviceToken = mintServiceToken(seed.subarray(index * seedBytes, (index + 1) * seedBytes));
+    const serviceToken = mintServiceToken(seed.subarray(index * tokenSeedBytes, (index + 1) * tokenSeedBytes));
     await seedAccount(table, { id, name, owner, ownerEmail: emailOf(people[0]) });
     const viewing = { kind: "role", role: "viewer" } as const;
     const profile = { email: emailOf(people[1]), first_name: people[1], last_name: "Viewer" };
@@ -170,11 +170,11 @@ async function seedMember(
 /**
  * Reads the random bytes from which service account tokens are made. The tokens survive a restart, because the file
  * keeps these bytes. Appends random bytes if the file has fewer than `length`. If the length of the file is not a
- * multiple of `seedBytes`, the file is damaged, and all its bytes are replaced.
+ * multiple of `tokenSeedBytes`, the file is damaged, and all its bytes are replaced.
  */
-async function readSeed(file: string, length: number): Promise<Buffer> {
+async function readTokenSeed(file: string, length: number): Promise<Buffer> {
   const stored = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
-  const usable = stored.length % seedBytes === 0 ? stored : Buffer.alloc(0);
+  const usable = stored.length % tokenSeedBytes === 0 ? stored : Buffer.alloc(0);
   if (usable.length >= length) return usable;
   const extended = Buffer.concat([usable, randomBytes(length - usable.length)]);
   await writePrivately(file, extended);

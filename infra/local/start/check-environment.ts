@@ -16,7 +16,7 @@ import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
 import { SecretsEnvironment } from "../../../shared/providers/secrets/factory.ts";
 import { PriceLists } from "../../../shared/wallet/catalogue.ts";
-import { noRate, VatSettings, withoutRate } from "../../../shared/wallet/vat.ts";
+import { noRateMessage, VatSettings, withoutRate } from "../../../shared/wallet/vat.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
 /** The schemas with which the functions read their environment variables. */
@@ -110,7 +110,8 @@ function checkPrices(text = "[]"): void {
 /** Checks that VAT has an exchange rate for each currency in PLAN_PRICES. Both variables must be valid. */
 function checkRates({ PLAN_PRICES: prices, VAT: vat }: Source): void {
   const settings = vat ? VatSettings.parse(JSON.parse(vat)) : undefined;
-  if (withoutRate(PriceLists.parse(JSON.parse(prices ?? "[]")), settings).length > 0) throw new StartProblem(noRate);
+  if (withoutRate(PriceLists.parse(JSON.parse(prices ?? "[]")), settings).length > 0)
+    throw new StartProblem(noRateMessage);
 }
 
 /**

@@ -7,7 +7,7 @@ import { requireMatch } from "../../core/etag.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import { getAssignments, planRevocation } from "../../grants/assignments.ts";
 import { groupsWrite, readGroups } from "../../grants/holders.ts";
-import { startTime } from "../../http/request-time.ts";
+import { startTimer } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
 import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -49,7 +49,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
     const seen = await groupView(table, await readGroup(table, accountId, id), before, now());
     requireMatch(context.ifMatch, seen);
   }
-  const isOver = startTime(context);
+  const isOver = startTimer(context);
   const requireTime = (): void => {
     if (isOver())
       throw new Problem("busy", "The group has too much to delete in one call. Repeat the call.", { retry_after: 1 });

@@ -100,7 +100,7 @@ export function withAttempt({ attempts }: StoredSettings, now: Date): NonNullabl
 }
 
 /** The time before which no recharge begins. Undefined if a recharge may begin now. */
-export function waitsUntil(settings: StoredSettings, now: Date): string | undefined {
+export function noRechargeBefore(settings: StoredSettings, now: Date): string | undefined {
   const { day, count } = withAttempt(settings, now);
   const nextDay = startOf(plusDays(day, 1)).toISOString();
   const ends = [settings.retry_at ?? "", count > attemptsPerDay ? nextDay : ""];
@@ -193,7 +193,7 @@ function stateOf(settings: StoredSettings, now: Date): AutoRecharge["state"] {
   const { enabled, current, count, max_per_month, charged, amount, monthly_cap } = settings;
   if (current !== undefined) return "running";
   if (!enabled) return "off";
-  if (waitsUntil(settings, now) !== undefined) return "waiting";
+  if (noRechargeBefore(settings, now) !== undefined) return "waiting";
   return count >= max_per_month || charged + amount > monthly_cap ? "cap_reached" : "ready";
 }
 
@@ -222,7 +222,7 @@ async function autoRechargeView(
     ...settingsView(settings),
     currency,
     state: stateOf(settings, now),
-    retry_at: (settings.enabled ? waitsUntil(settings, now) : undefined) ?? null,
+    retry_at: (settings.enabled ? noRechargeBefore(settings, now) : undefined) ?? null,
     month_amount: money(settings.charged),
     month_count: settings.count,
     last_recharge: last ? rechargeView(last) : null,
@@ -308,7 +308,7 @@ export async function planSwitchOff(
 }
 
 /** The reason of a switch-off after the card was removed. */
-export const cardRemoved = "The saved card was removed.";
+export const cardRemovedReason = "The saved card was removed.";
 
 /** Removes the saved card, if there is one, here and at the provider, and switches off automatic recharges. */
 export async function deletePaymentMethod(
@@ -321,7 +321,7 @@ export async function deletePaymentMethod(
   await removeCard(cardId);
   await commit(async () => {
     const removal = await planRemoval(table, accountId, cardId);
-    const off = await planSwitchOff(table, accountId, cardRemoved, now());
+    const off = await planSwitchOff(table, accountId, cardRemovedReason, now());
     return {
       value: undefined,
       writes: removal.writes.length === 0 ? [] : [...removal.writes, ...off.writes],

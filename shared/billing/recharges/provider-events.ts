@@ -5,7 +5,7 @@ import { dayMs, dayOf, hourMs, later, minuteMs } from "../../core/time.ts";
 import type { CardRemovedEvent, CardSetupState, ProviderEvent } from "../../providers/payments/payments.ts";
 import { dueTasks, sweepTasks, type SweepResult } from "../../table/due.ts";
 import { handlePayment } from "../payments.ts";
-import { cardRemoved, planSwitchOff, readSettings, settingsWrite, unchangedSettings } from "./auto-recharge.ts";
+import { cardRemovedReason, planSwitchOff, readSettings, settingsWrite, unchangedSettings } from "./auto-recharge.ts";
 import {
   askedWrite,
   planRemoval,
@@ -98,7 +98,7 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
     const { table, now } = context;
     const removal = await planRemoval(table, accountId, cardId);
     if (removal.writes.length === 0) return { value: "known", writes: [], changes: [] };
-    const off = await planSwitchOff(table, accountId, cardRemoved, now());
+    const off = await planSwitchOff(table, accountId, cardRemovedReason, now());
     return {
       value: "handled",
       writes: [...removal.writes, ...off.writes],

@@ -23,7 +23,7 @@ import {
   readSettings,
   settingsChange,
   settingsWrite,
-  waitsUntil,
+  noRechargeBefore,
   withAttempt,
   type StoredSettings,
 } from "./auto-recharge.ts";
@@ -97,7 +97,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     return { value: undefined, writes, changes: [], housekeeping: true };
   }
   const method = await readMethod(table, accountId);
-  if (!mayRecharge(book) || !method?.card || waitsUntil(settings, now) !== undefined) return nothing;
+  if (!mayRecharge(book) || !method?.card || noRechargeBefore(settings, now) !== undefined) return nothing;
   const { currency } = book.account;
   const limit = limitReached(settings, amount, currency);
   if (limit !== undefined) return planLimitNotice(accountId, settings, { amount, currency, reason: limit });
@@ -116,7 +116,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   };
   const attempts = withAttempt(settings, now);
   const after = { ...settings, count: count + 1, charged: charged + amount, current: id, last: id, attempts };
-  const nextDay = waitsUntil(after, now);
+  const nextDay = noRechargeBefore(after, now);
   return {
     value: id,
     writes: [
@@ -335,7 +335,7 @@ async function planSettlement(
     settled_at: now.toISOString(),
   };
   const next = afterFailure(settings, recharge, now);
-  const retry_at = (next.enabled ? waitsUntil(next, now) : undefined) ?? null;
+  const retry_at = (next.enabled ? noRechargeBefore(next, now) : undefined) ?? null;
   return {
     value: "ended",
     writes: [

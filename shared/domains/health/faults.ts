@@ -1,4 +1,4 @@
-import { BrokenRecord, type StoredDomain } from "../domain.ts";
+import { DegradingCheck, type StoredDomain } from "../domain.ts";
 import { isRight, isSendingRight } from "./health.ts";
 import type { Check } from "./mail-checks.ts";
 import type { ProofState } from "./proof.ts";
@@ -25,7 +25,7 @@ export function membersAfterChecks(
   const right = new Set(checks.filter(isRight).map(({ name }) => name));
   return {
     sending_ready: domain.sending_ready || isSendingRight(checks),
-    seen_right: BrokenRecord.options.filter((name) => domain.seen_right.includes(name) || right.has(name)),
+    seen_right: DegradingCheck.options.filter((name) => domain.seen_right.includes(name) || right.has(name)),
     handover: handoverAfter(domain, delegation, now),
   };
 }

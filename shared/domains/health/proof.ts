@@ -171,7 +171,7 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
 }
 
 /** The proof by which an account can take a name over now; undefined if there is none. */
-export async function provesName(
+export async function proofOfName(
   resolver: Resolver,
   domain: Delegated & Pick<StoredDomain, "account_id">,
 ): Promise<"delegation" | "record" | undefined> {

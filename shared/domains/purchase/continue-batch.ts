@@ -4,7 +4,7 @@ import { Problem } from "../../core/errors.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import { dueKey } from "../../table/due.ts";
 import type { Write } from "../../table/writes.ts";
-import { findWorkspace } from "../../workspaces/workspace.ts";
+import { workspaceCheck } from "../../workspaces/workspace.ts";
 import { batchQueue, type StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { systemWriter, type DomainWork } from "../setup/work.ts";
@@ -76,7 +76,7 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   const left = waiting.filter((_, index) => !bought[index]);
   const account = await work.table.get(accountKey(accountId), StoredStatus);
   if (account?.status === "closed") return new Map(left.map(({ name }) => [name, "account_closed"]));
-  if (!(await findWorkspace(work.table, accountId, workspaceId))) {
+  if (!(await workspaceCheck(work.table, accountId, workspaceId))) {
     return new Map(left.map(({ name }) => [name, "workspace_gone"]));
   }
   const kind = orderOf(batch, work);

@@ -2,7 +2,7 @@ import { mapConcurrently } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
 import { mostYears, type Offer, type Registrar, type TransferOffer } from "../../providers/registrar/registrar.ts";
 import type { DnsMode } from "../domain.ts";
-import { registrable } from "../registrable.ts";
+import { registrableName } from "../registrable.ts";
 
 /** The reasons why a name cannot be bought here, with a sentence for people. */
 export const refusalReasons = {
@@ -168,7 +168,7 @@ export async function askQuotes<Reason extends string>(
   const timer = setTimeout(() => ended.abort(), budgetMs).unref();
   const late = new Promise<"late">((settle) => ended.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote<Reason | RefusalReason>> => {
-    if (registrable(name)?.domain !== name) return { name, reason: "not_registrable" };
+    if (registrableName(name)?.domain !== name) return { name, reason: "not_registrable" };
     if (ended.signal.aborted) return { name, reason: "unchecked" };
     try {
       const quoted = await Promise.race([quote(name), late]);

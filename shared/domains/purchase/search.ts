@@ -8,7 +8,7 @@ import type { Reader } from "../../table/table.ts";
 import { Warning } from "../domain.ts";
 import { takenNames } from "../holder.ts";
 import { readName } from "../name.ts";
-import { registrable } from "../registrable.ts";
+import { registrableName } from "../registrable.ts";
 import { warningsFor } from "../setup/lookalikes.ts";
 import { registrationQuotes, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
 
@@ -111,7 +111,7 @@ const isValidName = (name: string): boolean => "name" in readName(name);
  */
 function candidates(query: string, tlds: readonly string[], areTldsGiven: boolean): string[] {
   const read = readName(query);
-  const named = "name" in read ? registrable(read.name) : undefined;
+  const named = "name" in read ? registrableName(read.name) : undefined;
   const requested = named && (!areTldsGiven || tlds.includes(named.suffix)) ? [named.domain] : [];
   const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
   if (label === "") return requested;

@@ -33,7 +33,7 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
  * - 409 `limit_reached` if the name has too many records of the type, or their values are too long together;
  * - 409 `below_delegation` if a delegation excludes the new record.
  */
-export async function requireRoom(
+export async function requireNoConflict(
   table: Reader,
   domain: StoredDomain,
   record: ParsedRecord,
@@ -119,7 +119,7 @@ export const recordCountWrite = (domain: StoredDomain, by: number): Write => ({
 });
 
 /** Throws 409 `limit_reached` if a domain has no space for `more` further records. */
-export function requireSpace({ record_count }: StoredDomain, more: number): void {
+export function requireBelowRecordLimit({ record_count }: StoredDomain, more: number): void {
   if (record_count + more <= recordLimit) return;
   throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
 }
@@ -132,7 +132,10 @@ export function aheadOfNewRecord(accountId: string, ref: string, expected: Expec
   return { ...aheadOfList(recordsOf(accountId), [], others), ...(again ? { again } : {}) };
 }
 
-/** Adds a record to a domain. Throws the errors of `readRecord`, `openDomain`, `requireRoom` and `requireSpace`. */
+/**
+ * Adds a record to a domain. Throws the errors of `readRecord`, `openDomain`, `requireNoConflict` and
+ * `requireBelowRecordLimit`.
+ */
 export async function addRecord(
   found: StoredDomain,
   input: RecordInput,
@@ -143,8 +146,8 @@ export async function addRecord(
   const value = await commit(async () => {
     const { domain, zone } = await openDomain(table, found.account_id, found.id);
     isServed = zone.wanted;
-    await requireRoom(table, domain, record);
-    requireSpace(domain, 1);
+    await requireNoConflict(table, domain, record);
+    requireBelowRecordLimit(domain, 1);
     const { records, ...planned } = await planRecords(table, domain.account_id, [{ zone, added: [record] }], now());
     const [added] = records;
     if (!added) throw new Error("nothing was added");

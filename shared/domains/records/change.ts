@@ -11,7 +11,14 @@ import type { StoredDomain } from "../domain.ts";
 import { domainKey } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";
 import { zoneKey, getZone } from "../zone.ts";
-import { openDomain, openForRemoval, readRecord, recordCountWrite, requireRoom, type ChangedRecord } from "./add.ts";
+import {
+  openDomain,
+  openForRemoval,
+  readRecord,
+  recordCountWrite,
+  requireNoConflict,
+  type ChangedRecord,
+} from "./add.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
 import { largestId, recordById, StoredRecord, recordKey, recordsOf } from "./stored-record.ts";
@@ -88,7 +95,7 @@ export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordI
  * Changes a record. Throws:
  * - 404 if the record was deleted;
  * - 409 `system_managed` if the record is a system record;
- * - the errors of `readRecord`, `openDomain` and `requireRoom`.
+ * - the errors of `readRecord`, `openDomain` and `requireNoConflict`.
  */
 export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<ChangedRecord> {
   const { table, commit, now } = context;
@@ -104,7 +111,7 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
     if (isSame(parsedOf(before), { id: before.id, ...after })) {
       return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], current: before };
     }
-    await requireRoom(table, domain, after, before.id);
+    await requireNoConflict(table, domain, after, before.id);
     const edit = { zone, updated: [{ before, after }] };
     const { records, ...planned } = await planRecords(table, before.account_id, [edit], now());
     const [updated] = records;

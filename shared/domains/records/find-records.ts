@@ -4,7 +4,7 @@ import { mapConcurrently } from "../../core/concurrency.ts";
 import type { AnsweredRecord, DnsAnswer, ZoneResolver } from "../../dns/answer.ts";
 import { type Budget, openBudget } from "../../dns/budget.ts";
 import type { WireRecord } from "../../dns/message.ts";
-import { foundOf } from "../../dns/rrset.ts";
+import { answeredRecordOf } from "../../dns/rrset.ts";
 import { readServiceWire } from "../../dns/svcb.ts";
 import { isWithin } from "../../dns/wire-name.ts";
 import { absoluteName } from "./names.ts";
@@ -107,7 +107,7 @@ function parsedRecord(found: AnsweredRecord, zone: string): ParsedRecord | undef
 
 /** A transferred record; undefined for a type that our zones cannot have, such as SOA and the types of DNSSEC. */
 function transferredRecord(record: WireRecord, zone: string): ParsedRecord | undefined {
-  const found = foundOf(record);
+  const found = answeredRecordOf(record);
   if (found) return parsedRecord(found, zone);
   const name = relativeName(record.name, zone);
   const ttl = "ttl" in record ? (record.ttl ?? 0) : 0;

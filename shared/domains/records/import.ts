@@ -7,7 +7,7 @@ import type { ZoneResolver } from "../../dns/answer.ts";
 import { isWithin } from "../../dns/wire-name.ts";
 import type { Context } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
-import { openDomain, recordCountWrite, requireSpace } from "./add.ts";
+import { openDomain, recordCountWrite, requireBelowRecordLimit } from "./add.ts";
 import { conflictOf } from "./conflicts.ts";
 import { obstacleOf, recordsAround } from "./delegations.ts";
 import { findRecords, type FoundRecords } from "./find-records.ts";
@@ -252,7 +252,7 @@ const addSome = (
     });
     const added = parsed.filter((record) => reasons.get(record) === undefined);
     if (added.length === 0) return { value: { records: [], dropped }, writes: [], changes: [], partial: true };
-    requireSpace(domain, added.length);
+    requireBelowRecordLimit(domain, added.length);
     const { records, ...planned } = await planRecords(table, account_id, [{ zone, added }], now());
     return {
       value: { records, dropped },

@@ -3,7 +3,7 @@ import { inAboutADay, later, minuteMs } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { holderKey, isRenewing, notReady, provedAgain, type StoredDomain } from "../domain.ts";
+import { holderKey, isRenewing, notReady, provedAgainMembers, type StoredDomain } from "../domain.ts";
 import { Dkim, dkimKey, dkimWrite, type KeyPair } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
@@ -71,7 +71,7 @@ export async function planActivation(
     updated_at: at,
     record_count: domain.record_count + records.length,
     failures: 0,
-    ...provedAgain(domain),
+    ...provedAgainMembers(domain),
     // While a renewal runs, the domain is due at the times of the renewal. The checks go on after the renewal.
     due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, nextRecheck(domain, now), now),
   });

@@ -24,7 +24,7 @@ import {
   holderKey,
 } from "../domain.ts";
 import { domainOfNewName, domainById, scopesOfDomain } from "../find.ts";
-import { proofRecord, provesName } from "../health/proof.ts";
+import { proofRecord, proofOfName } from "../health/proof.ts";
 import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView, domainViews } from "../view.ts";
 import { aheadOfZone, requireZonePossible } from "../zone-neighbours.ts";
@@ -155,7 +155,7 @@ async function requireProof(
   resolver: Resolver,
 ): Promise<Taking["why"]> {
   const domain = { account_id: accountId, name, nameservers: nameserversOf(accountId) };
-  const proof = rival.firm ? undefined : await provesName(resolver, domain);
+  const proof = rival.firm ? undefined : await proofOfName(resolver, domain);
   if (proof === undefined) throw domainTaken(accountId)(name)();
   return proof === "record" ? "published" : "proved";
 }

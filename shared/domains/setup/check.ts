@@ -7,7 +7,7 @@ import { spfEdits } from "../../dedicated-ips/spf.ts";
 import { Refused, renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { BrokenRecord, domainKey, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
+import { DegradingCheck, domainKey, domainKind, holderKey, provedAgainMembers, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
@@ -236,7 +236,7 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
   if (proof.verified !== true) return recordWaiting(domain, proof, work);
   const obstacle = domain.dns_mode === "hosted" ? await zoneObstacle(work.table, domain.name) : undefined;
   if (obstacle !== undefined) {
-    const members = { status_reason: obstacle, ...provedAgain(domain) };
+    const members = { status_reason: obstacle, ...provedAgainMembers(domain) };
     return storeWaiting(domain, members, work, hasHold(domain) ? true : undefined);
   }
   const dkim = await missingDkim(domain, work);
@@ -263,7 +263,7 @@ async function recordWaiting(domain: StoredDomain, proof: ProofState, work: Doma
   if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
   const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
   if (record.verified === true) {
-    return storeWaiting(domain, { status_reason: null, ...provedAgain(domain) }, work, true);
+    return storeWaiting(domain, { status_reason: null, ...provedAgainMembers(domain) }, work, true);
   }
   const isUnproved = record.verified === false && proof.verified === false;
   // The DNS gave no answer about one of the proofs, so the count stays.
@@ -314,7 +314,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
     status_reason: null,
     broken_records: [],
     failures: 0,
-    ...provedAgain(domain),
+    ...provedAgainMembers(domain),
   };
   const verb = hasRecovered ? "recovered" : readyEvent(domain, seen);
   const firm = hasRecovered ? true : undefined;
@@ -378,7 +378,7 @@ function proofAfterFailure(
   const before = domain.unproved ?? 0;
   if (verified) {
     const isRegained = isConnected && before >= failuresUntilLoosened;
-    return { members: provedAgain(domain), firm: isRegained ? true : undefined };
+    return { members: provedAgainMembers(domain), firm: isRegained ? true : undefined };
   }
   const unproved = before + 1;
   // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
@@ -400,7 +400,7 @@ async function recordFailure(
   const verb = readyEvent(domain, seen);
   const storeWithoutStatus = async () => void (await storeResult(domain, found, { verb, firm }, work));
   if (!wasDegraded && failures < failuresUntilDegraded) return storeWithoutStatus();
-  const broken_records = BrokenRecord.options.filter((name) => failed.some((check) => check.name === name));
+  const broken_records = DegradingCheck.options.filter((name) => failed.some((check) => check.name === name));
   if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeWithoutStatus();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));

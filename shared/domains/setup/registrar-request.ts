@@ -220,8 +220,8 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked. An answer that takes long shows an earlier state, and at the time of
-  // this state the request may not have been old enough yet.
+  // The time is read before the registrar is asked. An answer that takes long shows an earlier state, and at the time
+  // of this state the request may not have been old enough yet.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);

@@ -253,8 +253,8 @@ async function modeChange(
   return {
     ...members,
     handover: zone?.wanted ? { gone_at: null } : null,
-    // Before this change, our nameservers served these records of an active domain, so they were right. A record that is
-    // wrong after the change is therefore a fault (`isFault`).
+    // Before this change, our nameservers served these records of an active domain, so they were right. A record that
+    // is wrong after the change is therefore a fault (`isFault`).
     seen_right: isActive(domain) ? ["mx", "spf", "dkim"] : [],
   };
 }

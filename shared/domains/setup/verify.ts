@@ -8,7 +8,7 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { DomainStatus, holderKey, notReady, provedAgain, sendsMail, type StoredDomain } from "../domain.ts";
+import { DomainStatus, holderKey, notReady, provedAgainMembers, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks } from "../health/faults.ts";
 import { isRight, mailChecks } from "../health/health.ts";
@@ -106,7 +106,7 @@ export async function verifyDomain(
     const { after, writes: updates } = domainUpdate(domain, {
       sending_ready,
       seen_right,
-      ...(isRegained ? provedAgain(domain) : {}),
+      ...(isRegained ? provedAgainMembers(domain) : {}),
       ...(becomesReady ? { updated_at: now().toISOString() } : {}),
     });
     const hold: Write[] = isRegained

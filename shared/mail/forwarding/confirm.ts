@@ -7,7 +7,7 @@ import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById, aheadOfScoped } from "../scoped/family.ts";
 import { ruleUpdate, currentRule, expectedRule, requireTarget } from "./manage.ts";
-import { endedWrite, getProof, proofKey, StoredToken, tokenKey, triesPerCode, type StoredProof } from "./proof.ts";
+import { proofDeletion, getProof, proofKey, StoredToken, tokenKey, triesPerCode, type StoredProof } from "./proof.ts";
 import {
   ruleKind,
   rules,
@@ -98,7 +98,7 @@ async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Prom
     const { after, writes, change: agreement } = agreed(accountId, one, at);
     return {
       value: answer(ruleView(after, at), one.target.email),
-      writes: [...writes, endedWrite(accountId, ruleId, slot, current)],
+      writes: [...writes, proofDeletion(accountId, ruleId, slot, current)],
       changes: [agreement],
     };
   });

@@ -17,7 +17,7 @@ import { placeFor } from "../scoped/add.ts";
 import { isPattern, type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
 import { aheadOfAddress, type Destination, destinationsOf } from "./destinations.ts";
 import { targetRowsOf, requireNoLoop } from "./loops.ts";
-import { getProofs, endedWrite, proofKey } from "./proof.ts";
+import { getProofs, proofDeletion, proofKey } from "./proof.ts";
 import { aheadOfMails, planNewTargets, planRequests } from "./request.ts";
 import {
   targetsInRow,
@@ -374,7 +374,7 @@ async function planTargets(
     writes: [
       ...appendRows(state, []),
       ...planned.writes,
-      ...ended.map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof)),
+      ...ended.map(([slot, proof]) => proofDeletion(accountId, rule.id, slot, proof)),
     ],
     isAsked: planned.isAsked,
   };

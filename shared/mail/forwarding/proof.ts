@@ -89,7 +89,7 @@ const keptAfterSeconds = 86_400;
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
 /** The writes that replace the proof in a slot of a rule with a new proof in the state `asked`. */
-export function askedWrites(
+export function proofRequestWrites(
   accountId: string,
   { ruleId, slot, email }: { ruleId: string; slot: number; email: string },
   before: StoredProof | undefined,
@@ -115,7 +115,7 @@ export function askedWrites(
 }
 
 /** The write that deletes the proof in a slot of a rule. */
-export const endedWrite = (accountId: string, ruleId: string, slot: number, { version }: StoredProof): Write => ({
+export const proofDeletion = (accountId: string, ruleId: string, slot: number, { version }: StoredProof): Write => ({
   delete: proofKey(accountId, ruleId, slot),
   if: { version },
 });

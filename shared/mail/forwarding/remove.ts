@@ -11,7 +11,7 @@ import {
   aheadOfRemoval,
 } from "../scoped/remove.ts";
 import { currentRule } from "./manage.ts";
-import { endedWrite, getProofs, proofKey } from "./proof.ts";
+import { proofDeletion, getProofs, proofKey } from "./proof.ts";
 import { ruleKind, rules, ruleView, type StoredRule, targetPrefixes, targetsOf } from "./rule.ts";
 
 type RemovalContext = { table: Reader; accountId: string; now: Date };
@@ -24,7 +24,7 @@ const withProofs =
       gone.map(async (rule) => {
         const slots = targetsOf(rule).map(({ slot }) => slot);
         const proofs = await getProofs(table, accountId, rule.id, slots);
-        return [...proofs].map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof));
+        return [...proofs].map(([slot, proof]) => proofDeletion(accountId, rule.id, slot, proof));
       }),
     );
     return {

@@ -3,10 +3,10 @@ import * as z from "zod";
 import { Problem } from "../../core/errors.ts";
 import { requireFeature } from "../../core/features.ts";
 import { dayMs, dayOf, plusDays, startOf } from "../../core/time.ts";
-import { registrable } from "../../domains/registrable.ts";
+import { registrableName } from "../../domains/registrable.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
-import { askedWrites, endedWrite, linkHours, type StoredProof } from "./proof.ts";
+import { proofRequestWrites, proofDeletion, linkHours, type StoredProof } from "./proof.ts";
 import type { Target } from "./rule.ts";
 import { mailedKey } from "./target.ts";
 
@@ -16,21 +16,21 @@ import { mailedKey } from "./target.ts";
  *   the number of mails of an account on a day                ACCOUNT#<id> / LETTERS#<day>
  */
 /** The key of the number of mails that an account sent on a day to ask recipients and to invite people. */
-export const lettersKey = (accountId: string, now: Date): Key => ({
+export const mailCountKey = (accountId: string, now: Date): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `LETTERS#${dayOf(now)}`,
 });
 
 /** The items that `planMails` reads. */
 export const aheadOfMails = (accountId: string, emails: readonly string[], now: Date): Key[] =>
-  emails.length === 0 ? [] : [...emails.map(mailedKey), lettersKey(accountId, now)];
+  emails.length === 0 ? [] : [...emails.map(mailedKey), mailCountKey(accountId, now)];
 
 /** The least time between two mails to one address, in milliseconds. */
 const pauseMs = 60_000;
 /** The most mails to one address within 24 hours, from all accounts together. */
 const perTarget = 5;
 /** The most mails of an account on a day. */
-export const perAccount = 200;
+export const mailsPerAccountAndDay = 200;
 /**
  * The most mails of an account to the addresses of one registrable domain on a day. There is a limit for a domain,
  * because all its addresses may belong to one person.
@@ -45,12 +45,12 @@ const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
  * The numbers of mails of an account on a day: `count` for all mails, and `domains` for the mails to each registrable
  * domain.
  */
-export const Letters = z.object({ count: z.int(), domains: z.record(z.string(), z.int()).default({}) });
+export const MailCount = z.object({ count: z.int(), domains: z.record(z.string(), z.int()).default({}) });
 
 /** The registrable domain of an address. If there is none, the domain of the address. */
 function domainOf(email: string): string {
   const domain = email.slice(email.indexOf("@") + 1);
-  return registrable(domain)?.domain ?? domain;
+  return registrableName(domain)?.domain ?? domain;
 }
 
 /**
@@ -65,11 +65,11 @@ async function planMails(
   emails: readonly string[],
   now: Date,
 ): Promise<{ notes: Write[]; waits: Map<string, Wait> }> {
-  const day = lettersKey(accountId, now);
+  const day = mailCountKey(accountId, now);
   const keysByPerson = new Map(emails.map((email) => [mailedKey(email).PK, mailedKey(email)]));
   const keys = [...keysByPerson.values()];
   const [letters, ...items] = await table.getMany([day, ...keys]);
-  const { count: sentBefore, domains } = letters ? Letters.parse(letters) : { count: 0, domains: {} };
+  const { count: sentBefore, domains } = letters ? MailCount.parse(letters) : { count: 0, domains: {} };
   const byDomain = new Map(Object.entries(domains));
   const mailed = new Map(keys.map(({ PK }, index) => [PK, items[index] && Mailed.parse(items[index])]));
   const notes = new Map<string, Write>();
@@ -116,7 +116,8 @@ function waitOf(
   const forPause = waitFor(inLastDay.at(-1), pauseMs, nowMs);
   if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute at most" };
   const waitMs = startOf(plusDays(dayOf(now), 1)).getTime() - nowMs;
-  if (count >= perAccount) return { waitMs, limit: `an account sends ${perAccount} mails a day at most` };
+  if (count >= mailsPerAccountAndDay)
+    return { waitMs, limit: `an account sends ${mailsPerAccountAndDay} mails a day at most` };
   if (toDomain < perDomain) return undefined;
   return { waitMs, limit: `an account sends ${perDomain} mails a day to one domain at most` };
 }
@@ -198,7 +199,9 @@ async function planDueRequests(
     targets: asked.map((target) => (waits.has(target.email) ? target : requested(target))),
     writes: [
       ...notes,
-      ...due.flatMap(({ slot, email }) => askedWrites(accountId, { ruleId, slot, email }, proofs.get(slot), expiresAt)),
+      ...due.flatMap(({ slot, email }) =>
+        proofRequestWrites(accountId, { ruleId, slot, email }, proofs.get(slot), expiresAt),
+      ),
     ],
     isAsked: due.length > 0,
     waits,
@@ -242,7 +245,7 @@ export async function planNewTargets(
   const ended = given.flatMap(({ email, slot }) => {
     const proof = proofs.get(slot);
     const isReplaced = asked.has(email) && !planned.waits.has(email);
-    return proof && !isReplaced ? [endedWrite(accountId, ruleId, slot, proof)] : [];
+    return proof && !isReplaced ? [proofDeletion(accountId, ruleId, slot, proof)] : [];
   });
   return {
     targets: given.map((one) => {

@@ -4,7 +4,7 @@ import { covers } from "../../auth/permissions.ts";
 import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { Problem } from "../../core/errors.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
-import { startTime } from "../../http/request-time.ts";
+import { startTimer } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
@@ -103,7 +103,7 @@ export async function deleteMailboxes(
   refs: readonly string[],
   context: Context,
 ): Promise<BulkDeleteAnswer> {
-  const isOver = startTime(context);
+  const isOver = startTimer(context);
   const { table, keyId } = context;
   const earlier = keyId === undefined ? undefined : await table.get(progressKey(accountId, keyId), StoredProgress);
   const deletion: Deletion = { accountId, context, deleted: earlier?.deleted ?? [], failed: [] };

@@ -4,7 +4,7 @@ import { mapConcurrently, allFulfilled } from "../../core/concurrency.ts";
 import { csvOf } from "../../core/csv.ts";
 import { isRefusal } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { startTime } from "../../http/request-time.ts";
+import { startTimer } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
 import { readReadyDomain } from "./add.ts";
@@ -147,7 +147,7 @@ export async function addMailboxes(
   context: Context,
   work: LoginServices,
 ): Promise<BulkAnswer> {
-  const isOver = startTime(context);
+  const isOver = startTimer(context);
   const { good, failed } = sortItems(items);
   const existing = await existingAddresses(found, good, context);
   // A repeat reports the mailboxes of an interrupted attempt, even if the domain has stopped accepting new addresses

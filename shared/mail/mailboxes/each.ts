@@ -9,7 +9,7 @@ import { pagesOf } from "../../table/reads.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "./find.ts";
 import type { MailboxFilter } from "./list.ts";
-import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
+import { mailboxesWithDirectGrant, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
 import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
 import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
@@ -80,7 +80,7 @@ async function* single(
   isWanted: (found: FoundMailbox) => boolean,
   exporter: Exporter,
 ): MailboxSource {
-  const named = await mailboxesNamed(accountId, "mailbox.export", exporter);
+  const named = await mailboxesWithDirectGrant(accountId, "mailbox.export", exporter);
   yield* chunk(
     mailboxesPerChunk,
     named.filter(isWanted).map(({ mailbox }) => mailbox),

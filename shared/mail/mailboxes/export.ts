@@ -12,7 +12,7 @@ import type { Context } from "../../http/route.ts";
 import type { Files } from "../../providers/files/files.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { findWorkspace, noSuchWorkspace } from "../../workspaces/workspace.ts";
+import { workspaceCheck, noSuchWorkspace } from "../../workspaces/workspace.ts";
 import { csvHeader, csvLines } from "./bulk.ts";
 import { deletedOrRestored } from "./deleted.ts";
 import { eachMailbox } from "./each.ts";
@@ -135,7 +135,7 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
     if (!isTheirs) throw invalidAt(["body", "domain"], noSuchDomain, "not_found");
   }
   if (workspace_id === undefined) return;
-  const isThere = await findWorkspace(table, accountId, workspace_id);
+  const isThere = await workspaceCheck(table, accountId, workspace_id);
   const isTheirs = isThere && (await mayExport([{ type: "workspace", id: workspace_id }], { workspace_id }));
   if (!isTheirs) throw invalidAt(["body", "workspace_id"], noSuchWorkspace, "not_found");
 }

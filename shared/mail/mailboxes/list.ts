@@ -22,7 +22,7 @@ import { aheadOfRows, readHeads } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
-import { accountSources, domainSources, singleSources } from "./lookup.ts";
+import { accountSources, domainSources, directGrantSources } from "./lookup.ts";
 import { Mailbox, mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
 import { namedOf } from "./names.ts";
 import { headIn } from "./plan.ts";
@@ -212,7 +212,9 @@ async function sourcesOf(
     const isIn = domain && (workspace_id === undefined || domain.workspace_id === workspace_id);
     if (!isIn) return [];
     const isSeen = covers(permissions, "mailbox.view", scopesOfDomain(domain));
-    return isSeen ? domainSources(moment, table, accountId, [domain]) : singleSources(accountId, [domain], context);
+    return isSeen
+      ? domainSources(moment, table, accountId, [domain])
+      : directGrantSources(accountId, [domain], context);
   }
   const isAll = covers(permissions, "mailbox.view", []);
   if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
@@ -221,7 +223,7 @@ async function sourcesOf(
   const domains = await domainsAtOnce(moment, accountId, wanted, context);
   if (!domains) throw tooMany();
   const sources = await domainSources(moment, table, accountId, domains, since);
-  return [...sources, ...(await singleSources(accountId, undefined, context, workspace_id))];
+  return [...sources, ...(await directGrantSources(accountId, undefined, context, workspace_id))];
 }
 
 const tooMany = (): InvalidInput =>

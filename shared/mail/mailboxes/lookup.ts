@@ -52,7 +52,7 @@ export async function mailboxesReferred(
  * The mailboxes for which the caller has a direct grant of a capability and no wider grant, with their domains. With
  * `among`, only the mailboxes in these domains.
  */
-export async function mailboxesNamed(
+export async function mailboxesWithDirectGrant(
   accountId: string,
   capability: Capability,
   { table, permissions }: { table: Reader; permissions: Permissions },
@@ -124,7 +124,7 @@ export async function domainSources(
  * mailboxes in these domains; with `workspaceId`, only those in this workspace. There is no source if the caller has no
  * direct grant on a mailbox.
  */
-export async function singleSources(
+export async function directGrantSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,
   context: Context,
@@ -132,7 +132,7 @@ export async function singleSources(
 ): Promise<RowSource<StoredMailbox>[]> {
   const ids = idsHeld(context.permissions, "mailbox.view", "mailbox");
   if (ids === "all" || ids.length === 0) return [];
-  const named = await mailboxesNamed(accountId, "mailbox.view", context, among);
+  const named = await mailboxesWithDirectGrant(accountId, "mailbox.view", context, among);
   const isIn = ({ domain }: FoundMailbox): boolean => workspaceId === undefined || domain.workspace_id === workspaceId;
   const alone = named.filter(isIn).map(({ mailbox }) => mailbox);
   return [{ total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];

@@ -4,7 +4,7 @@ import { type StoredDomain, domainKey, notReady } from "../../domains/domain.ts"
 import {
   appendRows,
   bodyWrites,
-  noHead,
+  headRemoval,
   readHeads,
   readList,
   rebuiltState,
@@ -105,7 +105,7 @@ export function domainListWrites(
       },
       if: { id, version },
     },
-    ...(headIn(domain) ? [] : noHead(state)),
+    ...(headIn(domain) ? [] : headRemoval(state)),
     ...writes,
   ];
 }

@@ -12,7 +12,7 @@ import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
-import { findWorkspace } from "../../workspaces/workspace.ts";
+import { workspaceCheck } from "../../workspaces/workspace.ts";
 import { mailboxById } from "../mailboxes/find.ts";
 import { mailboxKey } from "../mailboxes/mailbox.ts";
 
@@ -219,7 +219,7 @@ export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
     const { workspace_id: id } = body;
     if (id === undefined) return { id: account_id, scopes: [], thing: { type: "account", id: account_id } };
     const scope = { type: "workspace" as const, id };
-    return (await findWorkspace(table, account_id, id)) && { id, scopes: [scope], thing: scope };
+    return (await workspaceCheck(table, account_id, id)) && { id, scopes: [scope], thing: scope };
   },
 };
 

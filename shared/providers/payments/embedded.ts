@@ -62,7 +62,7 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
       await settleCheckout(table, id, "close", now());
     },
     getCheckout: async (id) => {
-      const checkout = await getStored(table, id);
+      const checkout = await getStoredCheckout(table, id);
       const status = checkoutStatus(checkout, now());
       const { reference, account_id: accountId, amount, currency, expires_at } = checkout;
       return {
@@ -136,7 +136,7 @@ function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<Sto
     const claim = idempotencyKey(input.idempotencyKey);
     const known = await table.get(claim, z.object({ checkout_id: z.string() }));
     if (known) {
-      const kept = await getStored(table, known.checkout_id);
+      const kept = await getStoredCheckout(table, known.checkout_id);
       if (!isSameCheckout(kept, input)) throw new Error("This idempotency key belongs to another checkout.");
       return { writes: [], value: kept };
     }
@@ -154,7 +154,7 @@ function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<Sto
 }
 
 /** The checkout with this id. Throws 404 `not_found`. */
-export async function getStored(table: Table, id: string): Promise<StoredCheckout> {
+export async function getStoredCheckout(table: Table, id: string): Promise<StoredCheckout> {
   const checkout = /^cs_local_[0-9a-f]{36}$/.test(id) ? await table.get(checkoutKey(id), StoredCheckout) : undefined;
   if (!checkout) throw notFound();
   return checkout;
@@ -163,7 +163,7 @@ export async function getStored(table: Table, id: string): Promise<StoredCheckou
 /** A payment that was made, which is a succeeded charge or a paid checkout. Undefined for any other id. */
 export async function readPayment(table: Table, id: string): Promise<LocalPayment | undefined> {
   const isCharge = id.startsWith("pi_local_");
-  const found = await (isCharge ? getStoredCharge(table, id) : getStored(table, id)).catch((error: unknown) => {
+  const found = await (isCharge ? getStoredCharge(table, id) : getStoredCheckout(table, id)).catch((error: unknown) => {
     if (!(error instanceof Problem) || error.code !== "not_found") throw error;
   });
   if (!found) return undefined;
@@ -206,7 +206,7 @@ function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
  */
 export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
-    const checkout = await getStored(table, id);
+    const checkout = await getStoredCheckout(table, id);
     if (!isPossible(act, checkout, now)) return { writes: [], value: undefined };
     if (checkout.outcome === "paid") return { writes: [], value: checkout };
     const changes = { outcome: outcomes[act], settled_at: now.toISOString() };

@@ -99,7 +99,7 @@ const Failure = z.object({
 type Failure = z.output<typeof Failure>;
 
 /** The error of ours for an error code of Stripe that refuses an amount; undefined for any other code. */
-export const amountRefused = (code: string | null | undefined): AmountRefused | undefined =>
+export const amountRefusalOf = (code: string | null | undefined): AmountRefused | undefined =>
   code === "amount_too_small" || code === "amount_too_large"
     ? new AmountRefused(code === "amount_too_small")
     : undefined;
@@ -116,7 +116,7 @@ function refusedCharge({
   statusCode,
 }: Failure): Pick<ChargeState, "reason" | "refusal"> | undefined {
   if (param === "payment_method" || param === "customer") return { reason: cardMissing };
-  const amount = amountRefused(code);
+  const amount = amountRefusalOf(code);
   if (amount) return { reason: amount.message };
   // Status 409: another request with the same key is still running.
   if (type !== "StripeInvalidRequestError" || statusCode === 409) return undefined;

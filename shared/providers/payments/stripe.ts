@@ -6,7 +6,7 @@ import { clock } from "../../core/time.ts";
 import { type NamedSecretOptions, rotatingSecret } from "../named-secret.ts";
 import type { CardSetupInput, Checkout, CheckoutInput, Payments, Refund } from "./payments.ts";
 import {
-  amountRefused,
+  amountRefusalOf,
   cardSetupState,
   chargeCard,
   ChargeMetadata,
@@ -84,7 +84,7 @@ const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", 
 function stripeFailure(error: unknown): unknown {
   const { data } = StripeFailure.safeParse(error);
   if (data?.code === "resource_missing") return notFound();
-  if (!data || !passingErrors.has(data.type)) return amountRefused(data?.code) ?? error;
+  if (!data || !passingErrors.has(data.type)) return amountRefusalOf(data?.code) ?? error;
   return new Problem("upstream_unavailable", "The payment provider does not answer.", { retry_after: 5 });
 }
 

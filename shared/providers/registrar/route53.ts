@@ -183,7 +183,7 @@ function pricesOf({ RegistrationPrice, RenewalPrice, TransferPrice }: DomainPric
 const tldOf = (price: DomainPrice): string => requireValue(price.Name).replace(/^\./, "").toLowerCase();
 
 /** The top-level domain of a name. */
-const tldUnder = (name: string): string => name.slice(name.indexOf(".") + 1);
+const tldOfName = (name: string): string => name.slice(name.indexOf(".") + 1);
 
 /** The prices of a top-level domain; undefined when Route 53 sells no names under this domain. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
@@ -242,14 +242,14 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
     tlds: async () => (await tlds("")) ?? [],
     /** Without a fee for restoring, because Route 53 has no call that restores a name. */
     fees: async (name: string): Promise<Fees | undefined> => {
-      const renewal = (await prices(tldUnder(name)))?.renewalPrice;
+      const renewal = (await prices(tldOfName(name)))?.renewalPrice;
       return renewal === undefined ? undefined : { renewal };
     },
     offer: async (name: string): Promise<Offer> => {
-      if (!isOffered(tldUnder(name))) return { name, status: "unsupported_tld" };
+      if (!isOffered(tldOfName(name))) return { name, status: "unsupported_tld" };
       const [status, price] = await Promise.all([
         connect().then((domains) => offerStatus(domains, name)),
-        prices(tldUnder(name)),
+        prices(tldOfName(name)),
       ]);
       // The price list has no prices of premium names.
       if (status !== "available") return { name, status };
@@ -257,10 +257,10 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
       return { name, status, ...forBuyers };
     },
     transferOffer: async (name: string, authCode: string): Promise<TransferOffer> => {
-      if (!isOffered(tldUnder(name))) return { name, status: "unsupported_tld" };
+      if (!isOffered(tldOfName(name))) return { name, status: "unsupported_tld" };
       const [found, price] = await Promise.all([
         connect().then((domains) => transferability(domains, name, authCode)),
-        prices(tldUnder(name)),
+        prices(tldOfName(name)),
       ]);
       const isPriced = found.status === "transferable" && price?.transferPrice !== undefined;
       return { name, ...found, ...(isPriced ? { price: price.transferPrice } : {}) };

@@ -3,7 +3,9 @@
  * does not contain the context, and opens only with the same context.
  */
 export type Secrets = {
-  /** Seals a text. The result is printable ASCII. Throws 503 `upstream_unavailable` if the key service does not answer. */
+  /**
+   * Seals a text. The result is printable ASCII. Throws 503 `upstream_unavailable` if the key service does not answer.
+   */
   seal: (plaintext: string, context: Record<string, string>) => Promise<string>;
   /**
    * Opens a sealed text. Throws 503 `upstream_unavailable` if the key service does not answer. Throws an Error if the

@@ -557,7 +557,8 @@ test("audit tail goes on after a failure of the server, and prints every entry o
   const tail = await hostedMail(["audit", "tail", "--interval", "0.01", "--account", "a", "--jsonl"], { env });
   expect(tail).toMatchObject({ code: 3, stdout: `${JSON.stringify(entry)}\n` });
   expect(lines(tail.stderr)[0]).toMatch(/^hosted-mail: internal_error.* The command tries again in 1 seconds\.$/);
-  // After an entry, the command asks again for the last minute before the entry, because an older entry can appear late.
+  // After an entry, the command asks again for the last minute before the entry, because an older entry can appear
+  // late.
   expect(asked.map(({ searchParams }) => searchParams.get("since"))).toEqual([
     null,
     "1970-01-01T00:00:00.000Z",

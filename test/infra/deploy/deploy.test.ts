@@ -10,8 +10,8 @@ const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
 /**
  * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` is the output of
- * `git status`, `head` is the commit that is checked out, and `diff` is the output of `cdk diff`. The commit 1234abc was
- * deployed last, and before it 0000fff.
+ * `git status`, `head` is the commit that is checked out, and `diff` is the output of `cdk diff`. The commit 1234abc
+ * was deployed last, and before it 0000fff.
  */
 async function machine({ failing = "none", dirty = "", head = "5678def", diff = "" } = {}) {
   const folder = newFolder();

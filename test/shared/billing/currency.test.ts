@@ -6,7 +6,7 @@ import { accountKey } from "../../../shared/accounts/account.ts";
 import { setAccountCurrency } from "../../../shared/billing/currency.ts";
 import { watchWallet } from "../../../shared/billing/recharges/watch.ts";
 import { clock, dayOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
-import { getStored } from "../../../shared/providers/payments/embedded.ts";
+import { getStoredCheckout } from "../../../shared/providers/payments/embedded.ts";
 import { billing, closeDays, credit, fund, tellPayment, use } from "../../support/billing.ts";
 import { contact } from "../../support/contact.ts";
 import { sellInEuros } from "../../support/currencies.ts";
@@ -43,7 +43,7 @@ function currenciesIn(answer: unknown): string[] {
 async function topUp(account: Account, currency: string) {
   const { body } = await billing(account, "POST", "topup-session", { amount: "100.00" });
   const checkoutId = String(body.hosted_page.id);
-  const stored = await getStored(table, checkoutId);
+  const stored = await getStoredCheckout(table, checkoutId);
   const told = { checkoutId, reference: stored?.reference ?? "", cents: 10_000, currency };
   await tellPayment(account, told);
   return { checkout: stored, balance: (await billing(account, "GET", "wallet-balance")).body };

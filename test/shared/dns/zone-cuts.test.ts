@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import { type Zone, type ZoneCuts, openZoneCuts } from "../../../shared/dns/delegation.ts";
+import { type Zone, type ZoneCache, openZoneCuts } from "../../../shared/dns/delegation.ts";
 
 const zone = (name: string): Zone => ({ name, endpoints: [], hosts: [] });
 
-const opened = (): { cuts: ZoneCuts; goTo: (ms: number) => void } => {
+const opened = (): { cuts: ZoneCache; goTo: (ms: number) => void } => {
   let nowMs = 0;
   return { cuts: openZoneCuts(() => nowMs), goTo: (ms) => void (nowMs = ms) };
 };

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 
 import { selectors } from "../../../shared/domains/records/dkim-keys.ts";
 import { dkimNameOf } from "../../../shared/domains/records/system-records.ts";
-import { NewDomainName, registrable } from "../../../shared/domains/registrable.ts";
+import { NewDomainName, registrableName } from "../../../shared/domains/registrable.ts";
 
-test("the registrable name is found with the suffixes of registries, and not of companies", () => {
-  expect(registrable("mail.example.co.uk")).toEqual({ suffix: "co.uk", domain: "example.co.uk" });
-  expect(registrable("shop.github.io")).toEqual({ suffix: "io", domain: "github.io" });
-  expect(registrable("com")).toBeUndefined();
+test("the registrableName name is found with the suffixes of registries, and not of companies", () => {
+  expect(registrableName("mail.example.co.uk")).toEqual({ suffix: "co.uk", domain: "example.co.uk" });
+  expect(registrableName("shop.github.io")).toEqual({ suffix: "io", domain: "github.io" });
+  expect(registrableName("com")).toBeUndefined();
 });
 
 test("a new domain name must be below a suffix, and an error has only one message", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { fingerprintOf, requestIdOf } from "../../../shared/http/idempotency.ts";
+import { fingerprintOf, keyedRequestId } from "../../../shared/http/idempotency.ts";
 
 const of = (body: Record<string, unknown>, key = "k") => fingerprintOf(key, { params: {}, query: {}, body });
 
@@ -27,7 +27,7 @@ test("a request that was answered by an earlier version of the product has the s
 
 test("the id of a request depends on its record and its first claim, and rows of earlier versions have no first claim", () => {
   const record = { PK: "p", SK: "s" };
-  const ids = [requestIdOf(record, "a"), requestIdOf(record, "b"), requestIdOf(record, undefined)];
+  const ids = [keyedRequestId(record, "a"), keyedRequestId(record, "b"), keyedRequestId(record, undefined)];
   expect(new Set(ids).size).toBe(3);
   // The last id must stay the same for stored rows, because payments and purchases contain it.
   expect(ids).toEqual([expect.stringMatching(/^[\w-]{16}$/), expect.stringMatching(/^[\w-]{16}$/), "L4Do5jWVRoQG9F7d"]);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { getStored, settleCheckout } from "../../../../shared/providers/payments/embedded.ts";
+import { getStoredCheckout, settleCheckout } from "../../../../shared/providers/payments/embedded.ts";
 import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
@@ -51,7 +51,7 @@ test("leads the payer of a purchase to its return URL, and says that the names a
 
 /** The token in the address to which the payer of a checkout returns. */
 async function tokenOf(paymentUrl: string): Promise<string> {
-  const { success_url } = await getStored(testTable(), paymentUrl.split("/").at(-1) ?? "");
+  const { success_url } = await getStoredCheckout(testTable(), paymentUrl.split("/").at(-1) ?? "");
   return new URL(success_url ?? "").searchParams.get("checkout_token") ?? "";
 }
 

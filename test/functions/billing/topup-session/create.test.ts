@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { handler as askCheckouts } from "../../../../functions/workers/ask-checkouts.ts";
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { publicUrl } from "../../../../shared/core/product.ts";
-import { getStored } from "../../../../shared/providers/payments/embedded.ts";
+import { getStoredCheckout } from "../../../../shared/providers/payments/embedded.ts";
 import { StoredTopup, topupKey } from "../../../../shared/wallet/topup.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/entry-points.ts";
@@ -84,7 +84,7 @@ test.each([0.01, "0.49"])(
 test("the token in the answer is the token in the URLs to which the payer returns", async () => {
   const account = await newAccount();
   const { hosted_page, checkout_token } = (await billing(account, "POST", "topup-session", { amount: 5 })).body;
-  const { success_url, cancel_url } = await getStored(testTable(), hosted_page.id);
+  const { success_url, cancel_url } = await getStoredCheckout(testTable(), hosted_page.id);
   const page = `${publicUrl()}/checkout?account_id=${account.id}&checkout_token=${checkout_token}`;
   expect([success_url, cancel_url]).toEqual([page, `${page}&status_hint=cancelled`]);
 });
@@ -169,7 +169,7 @@ test("the open pages of a closed account are ended, and a payment that arrives a
   await setAccountStatus(testTable(), account.id, "closed", new Date());
   await askCheckouts();
   for (const { checkoutId, token } of pages) {
-    expect(await getStored(testTable(), checkoutId)).toMatchObject({ outcome: "expired" });
+    expect(await getStoredCheckout(testTable(), checkoutId)).toMatchObject({ outcome: "expired" });
     const reference = token.split(".")[0];
     expect(await testTable().get(topupKey(account.id, reference), StoredTopup)).toMatchObject({ status: "expired" });
   }

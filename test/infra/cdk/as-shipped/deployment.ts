@@ -110,7 +110,9 @@ export class Deployment {
     this.#standIns = standIns;
   }
 
-  /** The variables of the functions with the addresses of stand-ins. `start` adds the address of the stand-in for AWS. */
+  /**
+   * The variables of the functions with the addresses of stand-ins. `start` adds the address of the stand-in for AWS.
+   */
   readonly #standIns: Record<string, string>;
 
   static async start(options: DeployOptions): Promise<Deployment> {

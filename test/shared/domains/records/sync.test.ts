@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { zoneRemoved } from "../../../../shared/deletion/zone.ts";
+import { zoneRemovalWrites } from "../../../../shared/deletion/zone.ts";
 import { planRecords } from "../../../../shared/domains/records/plan.ts";
 import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import { hasRevision, zoneDueKey, zoneKey } from "../../../../shared/domains/zone.ts";
@@ -46,7 +46,7 @@ test("a sync that stalls until its zone is removed does not bring the removed zo
     const update = zoneKey(account_id, domain_id);
     await table.attempt({ update, set: { wanted: false }, if: { revision } });
     await provider.deleteZone(args[0]);
-    const writes = zoneRemoved(await zone());
+    const writes = zoneRemovalWrites(await zone());
     await table.commit(async () => ({ value: undefined, writes }));
     return changed;
   };

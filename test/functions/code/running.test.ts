@@ -194,7 +194,7 @@ test("a failed program has the size of the last call's value, if this value is t
   expect(error?.code).toBe("not_found");
   expect(lastValue).toEqual({
     omitted_bytes: 1_200_061,
-    message: expect.stringContaining("a part of the 20 items, xs[0:15]"),
+    message: expect.stringContaining("a part of the 20 items, as in xs[0:15]"),
   });
 });
 

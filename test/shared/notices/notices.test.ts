@@ -263,7 +263,7 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   [
     "A refund could not be paid out",
     eventFor(account, "billing.refund.failed", { data: recharge }),
-    "It is in the wallet again.",
+    "The money is in the wallet again.",
   ],
   ["A payment was refunded", eventFor(account, "billing.refund.created", { data: recharge }), "out of the wallet"],
   ["A disputed payment is lost", eventFor(account, "billing.dispute.lost", { data: recharge }), "for good"],

@@ -109,14 +109,14 @@ const sumOf = (one: number | undefined, other: number | undefined): { bytes?: nu
 /** The replacement for a completed program's last value that does not fit. */
 const truncationNotice = (value: unknown, bytes: number) => ({
   omitted_bytes: bytes,
-  message: `The last value has ${bytes} bytes, but with results="last" there is room for only ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} With results="all" there is room for ${resultLimitBytes}.`,
+  message: `The last value has ${bytes} bytes, but only ${roomBytes} fit. ${howToAskForLess(value, bytes, roomBytes)} If the argument "results" is "all", ${resultLimitBytes} bytes fit.`,
 });
 
 /** The replacement for a failed program's last value that does not fit. */
 const unfinishedNotice = (bytes: number) => ({
   omitted_bytes: bytes,
   message:
-    'The program failed before its last line was done. With results="all", the answer has the results of its calls.',
+    'The program failed before its last line was done. If the argument "results" is "all", the answer has the results of its calls.',
 });
 
 /** Drops the parts of an error that its message repeats: the signature and the list of details. */

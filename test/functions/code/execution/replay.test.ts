@@ -197,7 +197,7 @@ todo = todo[2:]
     const { value: failed } = await withFault("throttled", { transaction: 1 }, () => send(account, code));
     expect(failed.body).toMatchObject({
       status: "failed",
-      error: { code: "busy", message: expect.stringContaining("send the same program with the same request_id again") },
+      error: { code: "busy", message: expect.stringContaining("Send the same program with the same request_id again") },
       session: { not_kept: [{ name: "todo", code: "not_stored", message: expect.stringContaining("former value") }] },
     });
     expect((await send(account, code)).body.status).toBe("completed");
@@ -232,7 +232,7 @@ workspaces.add(account_id="${account.id}", name=now[1])`;
       status: "failed",
       error: {
         code: "idempotency_in_flight",
-        message: expect.stringContaining("send the same program with the same request_id again"),
+        message: expect.stringContaining("Send the same program with the same request_id again"),
       },
       session: { not_kept: [{ name: "todo", code: "not_stored" }] },
     });

@@ -58,7 +58,7 @@ test("an answer to invalid arguments or over the rate limit has the request_id o
 
 test("the error for a wrong argument names its place and the allowed arguments", async () => {
   const { envelope } = await execute(await newAccount(), { code: "me.get()", session_id: "a b", dryRun: true });
-  expect(envelope.error.message).toContain("service_execute takes code");
+  expect(envelope.error.message).toContain("service_execute needs code");
   expect(envelope.error.message).toContain("arguments.session_id: Write 1 to 128 visible ASCII characters");
   expect(envelope.error.message).toContain("dryRun");
 });

@@ -112,14 +112,14 @@ test("the result of a write is in its entry if the last value does not have it, 
 test("a last value that is too large is replaced by its size and advice, and a smaller one is returned", () => {
   const answer = summarizeResults(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
   expect(answer).toMatchObject({
-    result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
+    result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('"results" is "all"') } },
     responses: [{ bytes: 65_537 }],
   });
   const noticeFor = (value: unknown) =>
     (summarizeResults(envelope(value, [])) as { result: { last_value: { message: string } } }).result.last_value
       .message;
   const items = Array.from({ length: 1_000 }, () => "x".repeat(98));
-  expect(noticeFor(items)).toContain("a part of the 1000 items, xs[0:583]");
+  expect(noticeFor(items)).toContain("a part of the 1000 items, as in xs[0:583]");
   expect(noticeFor({ items, total: 1_000 })).toContain("page.items[0:583]");
   expect(noticeFor("x".repeat(100_000))).toContain("text[0:58981]");
   expect(noticeFor({ a: items })).toContain("as in x.name");

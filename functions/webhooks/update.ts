@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Change, disable or enable a webhook",
   synonyms: ["edit", "turn off", "turn on", "stop", "notification", "callback"],
   description:
-    "Members of the body that you leave out stay as they are. To change `url` or `event_types`, or to enable the webhook, you must hold the capabilities to see the resources of all its events, old and new, in the whole account and without an end date. Events that happen while the webhook is disabled are not sent later. Deliveries that were pending when it was disabled fail with `webhook_disabled`. Send them again with `webhooks.deliveries.redeliver`.",
+    "Members of the body that you leave out stay as they are. If the body has `url`, `event_types` or `active: true`, you must hold the capabilities to see the resources of all its events, old and new, in the whole account and without an end date. Events that happen while the webhook is disabled are not sent later. Deliveries that were pending when it was disabled fail with `webhook_disabled`. Send them again with `webhooks.deliveries.redeliver`.",
   capability: "webhook.manage",
   access: "write",
   // The URL of a webhook can contain a credential.

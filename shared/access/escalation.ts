@@ -79,7 +79,7 @@ export async function requireToHold(
     "would_escalate",
     endsTooSoon
       ? `Your own ${names.join(", ")} ends sooner, so you cannot give it to others for longer.`
-      : `You do not hold ${names.join(", ")} on this scope or on a wider one. Only those who hold it can make this call.`,
+      : `You do not hold ${names.join(", ")} on this scope or on a wider one. Only a caller who holds all that the call needs can make it.`,
     {
       missing: names,
     },

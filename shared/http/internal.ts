@@ -66,6 +66,6 @@ export function internalHandler({
     });
     return complete(response, event);
   };
-  // These requests charge no rate limit, so one connection to the table is enough.
+  // Unlike a route, these requests do not charge a rate limit and read at the same time, so one connection is enough.
   return Object.assign(handle, { prime: () => primeRuntime(1, prepare) });
 }

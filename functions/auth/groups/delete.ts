@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Delete a group",
   synonyms: ["team", "remove", "get rid of"],
   description:
-    "Deletes the group with its grants and memberships. A group that you create later with the same name does not get them. A group that contains other groups cannot be deleted (409 `group_not_empty`): first delete the contained groups or move them out. If the group owns the account, directly or through a group above it, only owners and super admins can delete it. If the deletion is not complete after 18 seconds, the answer is a 503 (`busy`): send the request again to delete the rest.",
+    "Deletes the group with its grants and memberships. A group that you create later with the same name does not get them. A group that contains other groups cannot be deleted (409 `group_not_empty`): first delete the contained groups or move them out. If the group owns the account, directly or through a group above it, only owners and super admins can delete it. If the deletion is not complete after 18 seconds, the answer is a 503 (`busy`): send the request again until the answer is no longer a 503. Each request deletes more.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

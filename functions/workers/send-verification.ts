@@ -4,8 +4,8 @@ import { sendVerification } from "../../shared/mail/forwarding/send.ts";
 import { mailHere } from "../../shared/providers/mail/factory.ts";
 
 /**
- * Sends the mail that asks the recipient of a forwarding rule for consent. Triggered by an event of the rule. Rejects
- * if the mail cannot be sent now. The worker is then called again.
+ * Sends the mails that ask the recipients of a forwarding rule to agree. Triggered by an event of the rule. Rejects if
+ * one of the mails cannot be sent now. The worker is then called again.
  */
 export async function handler({ detail }: BusEvent): Promise<void> {
   const { account_id, resource } = ResourceEvent.parse(detail);

@@ -100,7 +100,10 @@ function hasForNow(permissions: Permissions, name: string): boolean {
   return permissions.everything || held;
 }
 
-/** Whether the giver holds a permission, on the same scope or on a wider one. */
+/**
+ * Whether `giver.permissions` include a permission, on the same scope or on a wider one. Unlike `requireToHold`, this
+ * does not look up whether the giver is a super admin.
+ */
 export const isHeld = async (giver: Giver, accountId: string, permission: Permission): Promise<boolean> =>
   (await missingNames(giver, accountId, permission)).length === 0;
 

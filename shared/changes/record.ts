@@ -11,7 +11,7 @@ import type { Change } from "./kind.ts";
 
 /*
  * Every recorded change in an account is one entry of the account's journal, written by the transaction that makes the
- * change. A transaction that changes nothing in the public view of a resource records no change (`housekeeping` of
+ * change. A transaction whose writes change no resource for callers can leave the record out (`housekeeping` of
  * `ChangePlan`). The audit log reads the journal, and a worker publishes each entry from the table's stream
  * (transactional outbox).
  *

@@ -57,7 +57,7 @@ export async function moveDomains(
   const result = await beginOperation(request, context, patienceMs);
   if ("detail" in result) return { detail: result.detail, moved: [] };
   const { operation } = result;
-  // `left` still has all domains that this operation moves, because no domain is settled yet.
+  // In a repeat of an interrupted request, `left` lacks the domains that the earlier attempt has settled.
   await moveAll(request, operation, context);
   return { detail: await finishOperation(operation, context), moved: operation.left };
 }

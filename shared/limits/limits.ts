@@ -185,7 +185,8 @@ export const declaredLimits: readonly Declared[] = [
     per: "member",
     most: grantLimit,
     unit: "items",
-    description: "Grants and roles of a user, a group or a service account. The groups of a member count separately.",
+    description:
+      "Grants and roles of a user, a group or a service account. A user or a service account can also be in as many groups.",
   },
   {
     name: "groups_size",

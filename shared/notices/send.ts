@@ -93,7 +93,7 @@ const DayMatters = z.object({ matters: z.array(z.string()), version: z.int() });
 
 /**
  * Counts a matter once among the matters of its day and category. Returns the number of matters before this matter. If
- * the day is full, returns `mattersPerDay`.
+ * the day is full and does not have this matter, returns `mattersPerDay`.
  */
 const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { table, now }: NoticeWork) =>
   table.commit(async () => {

@@ -21,7 +21,7 @@ export function scoreOf(costs: readonly CallCost[], member: "units" | "dryUnits"
 
 const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, callLimit);
 
-/** The call with the largest part of the score. */
+/** The call that would have the highest score in a run if it were the only call of the program. */
 export const costliestOf = (costs: readonly CallCost[]): CallCost | undefined =>
   costs.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
 

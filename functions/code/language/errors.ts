@@ -7,9 +7,9 @@ export type Diagnostic = {
   /** The mistake in words, and how to correct it. */
   message: string;
   at: Position;
-  /** The function whose parameters the caller needs to correct the mistake. */
+  /** The function whose signature and parameters are shown together with the mistake. */
   function?: string;
-  /** The body of the error that REST would answer for the same request. */
+  /** What REST would answer for the same request: the body of a problem, or the list of errors in the body of a 422. */
   detail?: unknown;
   /** Further mistakes of the same call. */
   also?: Diagnostic[];

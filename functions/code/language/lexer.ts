@@ -120,14 +120,13 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
       throw new LanguageError(at, text === ":" ? messages.format : messages.conversion);
     }
-    if (unknownSign !== undefined) {
+    if (unknownSign) {
       const before = tokens.map(({ kind }) => kind);
       throw new LanguageError(at, signHintOf(unknownSign, before) ?? messages.strange(unknownSign));
     }
-    if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
-    else if (name !== undefined) {
-      tokens.push({ kind: kindOfName(name), text, value: name, at });
-    } else if (number !== undefined) tokens.push({ kind: "number", text, value: readNumber(text, at), at });
+    if (quotes) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
+    else if (name) tokens.push({ kind: kindOfName(name), text, value: name, at });
+    else if (number) tokens.push({ kind: "number", text, value: readNumber(text, at), at });
     else {
       if (/[([{]/.test(text)) depth += 1;
       if (/[)\]}]/.test(text)) depth -= 1;

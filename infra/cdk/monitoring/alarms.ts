@@ -133,7 +133,7 @@ const durationSlo = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo 
 function addBurnAlarms(scope: Construct, slo: Slo, counted: Counted): { page: Alarm[]; later: Alarm[] } {
   const add = ({ name, rate, window, periods }: (typeof pageWindows)[number]): Alarm =>
     addAlarm(scope, `${slo.id}.${name}`, {
-      means: `${slo.promise}: the error budget of 30 days burns ${rate} times too fast`,
+      means: `${slo.promise}: the burn rate of the error budget of 30 days is ${rate} or more`,
       runbook: symptoms[slo.symptom].runbook,
       metric: badPercent(slo, counted, window),
       threshold: burnPercent(slo, rate),

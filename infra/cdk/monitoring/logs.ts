@@ -64,8 +64,8 @@ export function addLogMetrics(
   { functions, access }: { functions: LogGroup; access: LogGroup },
   stage: string,
 ): LogMetrics {
-  // Each run of the worker logs the number of all waiting deliveries. So `WebhooksDue` is the maximum of these numbers,
-  // not their sum.
+  // Each run of `retry_deliveries` that finds due deliveries logs their number, at most 200 of each webhook. A delivery
+  // that stays due is in the numbers of several runs. So `WebhooksDue` is the maximum of these numbers, not their sum.
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1", logGroup = functions): Metric =>
     new MetricFilter(scope, `${metricName}Filter`, {
       logGroup,

@@ -11,7 +11,7 @@ const longest = 100_000;
  * not complete.
  */
 function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | undefined {
-  // The size of the longest question has six digits, so the colon must be among the first eight bytes.
+  // The size of the longest question has six digits, so the colon is among the first seven bytes.
   const colon = bytes.indexOf(":");
   if (colon < 0 && bytes.length < 8) return undefined;
   const size = Number(bytes.subarray(0, colon).toString());

@@ -121,7 +121,7 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: W
 export const holdIdOf = (batchId: string, name: string): string => `purchase/${batchId}/${name}`;
 
 /** Returns a function that makes the error for a code and a name, as the `orElse` of a write needs it. */
-export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(name, code);
+export const nameTakenAs = (code: Obstacle) => (name: string) => () => new NameTaken(name, code);
 
 type Batch = Pick<Order, "accountId" | "batchId">;
 

@@ -11,7 +11,7 @@ import {
   type StoredHolder,
 } from "../holder.ts";
 import { planTakeover } from "../setup/releasing.ts";
-import { refuse, type Wanted } from "./buy.ts";
+import { NameTaken, nameTakenAs, type Wanted } from "./buy.ts";
 
 /*
  * A name has one holder among all accounts (shared/domains/holder.ts). While a name is being registered or transferred,
@@ -38,13 +38,13 @@ export async function planClaims(
   for (const [index, name] of names.entries()) {
     const holder = holders[index];
     if (!holder) continue;
-    if (holder.firm && holder.account_id !== accountId) throw refuse("domain_taken")(name)();
+    if (holder.firm && holder.account_id !== accountId) throw new NameTaken(name, "domain_taken");
     holderByName.set(name, holder);
   }
   return (domain) => {
     const { name } = domain;
     const holder = holderByName.get(name);
-    const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: refuse("domain_taken")(name) };
+    const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: nameTakenAs("domain_taken")(name) };
     // A present holder stays the holder for now. Without a holder, the domain becomes the holder at once.
     return [buyerClaim, holder ? { check: holderKey(name), if: { ...holder } } : holderWrite(domain, "absent")];
   };

@@ -12,7 +12,7 @@ import { planNewDomains } from "../setup/new.ts";
 import { isDetached, mayReuse } from "../setup/releasing.ts";
 import { domainUpdate } from "../setup/work.ts";
 import { domainView, domainChange } from "../view.ts";
-import { holdIdOf, OneByOne, refuse, type BatchPlace, type OrderKind, type Wanted } from "./buy.ts";
+import { holdIdOf, NameTaken, nameTakenAs, OneByOne, type BatchPlace, type OrderKind, type Wanted } from "./buy.ts";
 import { planClaims } from "./claims.ts";
 import { registrationQuotes } from "./offers.ts";
 import { orderIdOf, placeOrder } from "./order.ts";
@@ -41,7 +41,7 @@ export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDom
     // The order also moves the domain that has lost its name to the workspace of the order. A transaction can change
     // the list of a workspace only once, so each name needs a transaction of its own.
     if (wanted.length > 1) throw new OneByOne();
-    if (!mayTake(lost)) throw refuse("domain_exists")(first.name)();
+    if (!mayTake(lost)) throw new NameTaken(first.name, "domain_exists");
     return planRegained(table, place, first, lost, claim);
   },
   describe: (name) => `Registration of ${name} for a year`,
@@ -64,7 +64,7 @@ const registrationMembers = ({ batchId, now }: BatchPlace, { name, price }: Want
 /** Plans new domains of names that are bought. */
 async function planNew(table: Reader, place: BatchPlace, wanted: readonly Wanted[], claim: Claim): Planned {
   const given = wanted.map((one) => ({ name: one.name, ...registrationMembers(place, one) }));
-  const refusals = { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim };
+  const refusals = { taken: nameTakenAs("domain_taken"), exists: nameTakenAs("domain_exists"), claim };
   const { domains, writes } = await planNewDomains(table, place, given, refusals);
   const changes = domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) }));
   return { domains, writes, changes };
@@ -80,7 +80,7 @@ async function planRegained(
 ): Planned {
   const { deletes_at } = domain;
   // `due_at` becomes `deletes_at` once the zone is removed from the nameservers. Until then the name is refused.
-  if (deletes_at === null || domain.due_at !== deletes_at) throw refuse("domain_not_ready")(wanted.name)();
+  if (deletes_at === null || domain.due_at !== deletes_at) throw new NameTaken(wanted.name, "domain_not_ready");
   const { place: position, writes: moved } = await planMove(table, domain, place.workspaceId);
   const begun = registrationMembers(place, wanted);
   const { after, writes } = domainUpdate(domain, {

@@ -119,7 +119,7 @@ export function resultOfQuote({ reason = "unchecked", detail, transferableAt }: 
   };
 }
 
-/** The data for an answer that are about the order as a whole. `bought` is the status of a name that was bought. */
+/** The parts of an answer that are about the order as a whole. `bought` is the status of a name that was bought. */
 type Whole = {
   bought: Bought;
   wanted: readonly { name: string; price: number }[];

@@ -14,7 +14,7 @@ import { planNewDomains, type NewDomain } from "../setup/new.ts";
 import { mayReuse } from "../setup/releasing.ts";
 import { domainUpdate } from "../setup/work.ts";
 import { domainView, domainChange } from "../view.ts";
-import { holdIdOf, refuse, type OrderKind, type BatchPlace, type Wanted } from "./buy.ts";
+import { holdIdOf, NameTaken, nameTakenAs, type OrderKind, type BatchPlace, type Wanted } from "./buy.ts";
 import { planClaims } from "./claims.ts";
 import { askQuotes, transferQuote } from "./offers.ts";
 import { orderIdOf, placeOrder } from "./order.ts";
@@ -72,7 +72,7 @@ async function planFresh(
     registration: unregistered("pending"),
     transfer: newTransfer(one, place),
   }));
-  const refusals = { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim };
+  const refusals = { taken: nameTakenAs("domain_taken"), exists: nameTakenAs("domain_exists"), claim };
   const { domains, writes } = await planNewDomains(table, place, given, refusals);
   const changes = domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) }));
   return { domains, writes, changes };
@@ -88,7 +88,7 @@ async function planKept(
   one: Wanted,
   { own, claim, mayTake }: { own: StoredDomain; claim: (domain: StoredDomain) => Write[]; mayTake: MayTake },
 ): Promise<Planned> {
-  if (!isTransferable(own) || !mayTake(own)) throw refuse("domain_exists")(one.name)();
+  if (!isTransferable(own) || !mayTake(own)) throw new NameTaken(one.name, "domain_exists");
   // A transfer switches the automatic renewal on, also for a domain that the account has already. The customer can
   // switch it off during the transfer.
   const members = { transfer: newTransfer(one, place), auto_renew: true, updated_at: place.now.toISOString() };

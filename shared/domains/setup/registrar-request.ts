@@ -59,8 +59,8 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
 /**
- * The progress of a request. `looks` is how many times in a row the worker found the operation still running, or got no
- * answer.
+ * The progress of a request. `looks` is how many times in a row the worker looked and had to wait: the registrar did
+ * not answer, showed no operation yet, or showed an operation that still runs or has no effect yet.
  */
 type Progress = RegistrarRequest & { looks: number };
 

@@ -19,8 +19,8 @@ const mostCopies = 100;
 /**
  * A mailbox that a mail reaches after a number of steps. `isKept` says whether the mailbox keeps the mail. It becomes
  * false only if a rule that keeps no copy sends the mail to an address elsewhere, or to a mailbox that the mail reaches
- * in the next step. In a circle of rules, the last rule sends the mail to a mailbox that the mail has reached before.
- * So the mailbox of the last rule keeps the mail.
+ * in the next step. In a circle of rules, the last rule sends the mail to a mailbox that the mail has reached before,
+ * and this alone does not end `isKept`. So at least one place keeps the mail.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 

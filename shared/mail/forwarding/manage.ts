@@ -298,8 +298,8 @@ type RuleChange = {
 };
 
 /**
- * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
- * keeps its state. Throws:
+ * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree, unless it is a
+ * mailbox of the account that the caller may see. A target that stays keeps its state. Throws:
  * - 404 if there is no such rule;
  * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
  * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;

@@ -21,7 +21,7 @@ function readMailAddress(given: string): Reading {
   if (/[^\x21-\x7e]/.test(read.local)) return { fault: "The part before the @ can have only ASCII characters" };
   // The characters % and ! are not allowed, because old mail servers use them to relay mail.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
-    return { fault: "The part before the @ can have only letters, digits, single inner dots and #$&'*+/=?^_`{|}~-" };
+    return { fault: "The part before the @ has a character that an address cannot have there, or a misplaced dot" };
   }
   const address = `${read.local}@${read.domain}`;
   return address.length > longestAddress ? tooLong : { value: address };

@@ -46,7 +46,7 @@ const shownAlready = (): Problem =>
  * password. Throws:
  * - 404 if the mailbox does not exist any more
  * - 409 `secret_already_shown` if the password was revealed before, or was replaced during the call
- * - 503 if the sealed copy cannot be opened
+ * - 503 if the key service does not answer
  */
 export async function revealCredentials(
   found: FoundMailbox,

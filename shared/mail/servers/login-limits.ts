@@ -26,7 +26,8 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
 
 /**
  * The hashes of the user name and of the network of a login. The table gets only hashes, because anybody can try any
- * text as the user name, also somebody else's address. `isNamed` is false if the client's network is not known.
+ * text as the user name, also somebody else's address. `isNamed` is false if the network could not be found out from
+ * the client's IP address.
  */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 

@@ -131,8 +131,9 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
 }
 
 /**
- * Creates a zone, or finds the zone that was made with this reference, and sets its apex NS RRset. Searches for the
- * zone first, because Route 53 would make another zone of the same name.
+ * Creates a zone, or finds the zone that was made with this reference, and sets its apex NS RRset. Throws `ZoneExists`
+ * if the name has a zone with another reference. Route 53 can make a second zone of such a name without an error. So
+ * the zones of the name are listed first.
  */
 async function createZone(
   route53: Route53,

@@ -83,7 +83,10 @@ test.each([
   [[{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, mailbox: 0.5 } } }], "int"],
   [[{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, mailbox: -1 } } }], ">=0"],
   [[{ from: "2027-01-01", plans: { per_mailbox: { minimum: 1 } } }], "mailbox"],
-  [[{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, dedicatedIp: 0 } } }], "the claim of an IP holds this price"],
+  [
+    [{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, dedicatedIp: 0 } } }],
+    "the claim of an IP holds this price",
+  ],
 ])("the price lists %j are refused: %s", (value, reason) => {
   expect(() => PriceLists.parse(value)).toThrow(reason);
 });

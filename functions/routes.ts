@@ -152,7 +152,10 @@ import { route as workspacesGet } from "./workspaces/get.ts";
 import { route as workspacesList } from "./workspaces/list.ts";
 import { route as workspacesUpdate } from "./workspaces/update.ts";
 
-/** The routes of the public API, without the endpoints of code mode and of invoice downloads. */
+/**
+ * The routes of the public API. The endpoints of code mode, the PDFs of invoices and credit notes, the OpenAPI document
+ * and the payment webhook are not in this list.
+ */
 export const routes: readonly Route[] = [
   accountsList,
   accountsGet,

@@ -64,8 +64,8 @@ async function writeProgram(folder: string, version: string): Promise<void> {
 }
 
 /**
- * Writes the generated source of the commands beside the other sources of the command. Then writes the package of the
- * command into `folder`, and replaces the whole folder. If `folder` already has a package of the same sources, leaves
+ * Generates the source file of the CLI's commands, beside the other sources of the CLI. Then writes the package of the
+ * CLI into `folder`, and replaces the whole folder. If `folder` already has a package of the same sources, leaves
  * `folder` unchanged and returns false. Call `generateClient` first.
  */
 export async function generateCli(folder: string, { document, isPayload }: Api): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** The rate at which a principal may send requests: `perMinute` in the long run, and `burst` at once after a pause. */
+/** The rate of requests that a limit allows: `perMinute` in the long run, and `burst` at once after a pause. */
 export type Limit = { perMinute: number; burst: number };
 
 /**

@@ -35,7 +35,8 @@ const countedPerWebhook = 200;
  * - At the same time, probes up to `limit` failing webhooks with three deliveries each, one after another. Then tries
  *   up to `limit` further deliveries of the webhooks that accepted a delivery.
  * - After an attempt that will be repeated, the other deliveries of the webhook wait for the next run.
- * - If the table fails, the error is logged, and the delivery stays due.
+ * - If the table fails during a delivery, the error is logged, and the delivery stays due.
+ * - Rejects if the due deliveries or their webhooks cannot be read.
  */
 export async function sweep(context: DeliveryContext, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = runLimit, atOnce = 20, budgetMs = 40_000 } = bounds;

@@ -242,8 +242,8 @@ const routesWidget = (logGroup: LogGroup): LogQueryWidget =>
   ]);
 
 /**
- * Lists the functions that caused the alarm `Errors`. Lambda logs a line at level WARN for each crash and time-out. The
- * query reads these lines.
+ * Lists this stage's functions that crashed or ran out of time. Such calls cause the alarm `Errors`. Lambda logs a line
+ * at level WARN for each crash and time-out. The query reads these lines.
  */
 const crashesWidget = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Crashes and time-outs, by function", [

@@ -15,7 +15,7 @@ function invoicePeriod({ periodStart, periodEnd }: { periodStart: string; period
 /** Formats minor units with commas: 123456789 → "1,234,567.89". */
 const groupedMoney = (minor: number): string => money(minor).replaceAll(/\B(?=(?:\d{3})+\.)/g, ",");
 
-/** The document to draw on, `legible` for the invoice's font, and the columns of the table. Lengths are in points. */
+/** The document to draw on, `legible` for the regular font, and the columns of the table. Lengths are in points. */
 type InvoicePage = {
   document: PDFKit.PDFDocument;
   legible: (text: string) => string;
@@ -273,7 +273,8 @@ function checkDocument({ number, lines, vat, total, periodStart, periodEnd }: In
 
 /**
  * Renders an invoice or a credit note as a PDF of A4 pages. The same document gives the same bytes.
- * - Characters without a shape in the fonts (Latin, Greek, Cyrillic, Devanagari) become U+FFFD.
+ * - The fonts have Latin, Greek, Cyrillic and Devanagari letters. A character without a shape in the fonts becomes
+ *   U+FFFD.
  * - Throws if the total is not the sum of the lines and the VAT, and for invalid dates and amounts.
  * - The first call loads pdfkit and the fonts.
  */

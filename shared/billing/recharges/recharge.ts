@@ -91,7 +91,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   const unchanged = unchangedWallet(accountId, book.walletVersion);
   if (amount === 0) {
     if (settings.failures === 0) return nothing;
-    // The customer has paid meanwhile. The failed attempts are over.
+    // The wallet has enough money again, so the failed attempts no longer count.
     const { retry_at, ...rest } = settings;
     const writes = [settingsWrite(accountId, { ...rest, failures: 0 }), unchanged];
     return { value: undefined, writes, changes: [], housekeeping: true };
@@ -163,9 +163,9 @@ export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
 const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
 
 /**
- * Ends a recharge without a known charge, if the account is closed or automatic recharges are off. Returns whether this
- * call ended the recharge. If the card was charged after all, and the answer was lost, the wallet is credited when the
- * provider's event about the charge comes.
+ * Ends a recharge whose charge is not known, if the account is closed or automatic recharges are off. Returns whether
+ * this call ended the recharge. If the card was charged after all, and the answer was lost, the wallet is credited when
+ * the provider's event about the charge comes.
  */
 const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
   context.table.commit(async () => {
@@ -216,6 +216,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
  * Settles a recharge by the state of its charge. A repeat changes nothing.
  * - If the charge succeeded, credits the amount of the charge to the wallet, and then pays what the account owes.
  * - If the bank requires a confirmation, opens a page on which the customer pays the same amount.
+ * - If the charge failed, ends the recharge with the reason. If the charge is still running, asks again later.
  * - A charge of another amount than the recharge is logged, and the amount of the charge counts.
  * - A charge in another currency is logged and changes nothing.
  */

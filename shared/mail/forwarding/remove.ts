@@ -35,7 +35,7 @@ const withProofs =
 
 /**
  * Plans the deletion of the first few rules of a scope that is being deleted. The rules of a domain include the rules
- * of its addresses. `isAll` says whether no other rules are left.
+ * of its addresses. `isAll` is true if the plan deletes all rules that are left.
  */
 export async function planRulePurge(place: RemovalContext, scope: MailScope): Promise<Purge> {
   const prefixes = targetPrefixes(place.accountId, scope);

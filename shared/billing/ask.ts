@@ -24,8 +24,8 @@ export type AskContext = {
 };
 
 /**
- * The worker asks about a checkout until the checkout has this age, in milliseconds, and the provider has answered.
- * After that, only the result page asks. Bank debits take up to two weeks, so their result comes within this time.
+ * The worker asks about an open checkout until it has this age, in milliseconds, and the provider has answered. After
+ * that, only the result page asks. Bank debits take up to two weeks, so their result comes within this time.
  */
 export const askedForMs = 30 * dayMs;
 
@@ -51,8 +51,8 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Settles a checkout as the provider's webhook does. The webhook and this function use the same id for the credit of a
- * payment, so a payment is credited once.
+ * Settles a paid or expired checkout as the provider's webhook does. The webhook and this function use the same id for
+ * the credit of a payment, so a payment is credited once.
  */
 async function settleCheckout(state: CheckoutState, context: AskContext): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;

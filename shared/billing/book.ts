@@ -57,14 +57,14 @@ export type AccountBilling = {
   postings: Posting[];
   /** The customer's billing profile, which the next invoice shows. The profile decides about the VAT. */
   profile: StoredProfile;
-  /** Managed dedicated IPs that a dry run adds to the usage of future days. */
+  /** Managed dedicated IPs that a dry run adds to the usage. */
   claimed?: ClaimedIp[];
   /** The status that the account gets. */
   status: StoredAccount["status"];
   changes: Change[];
 };
 
-/** The items that `openAccountBilling` reads first. The state decides which items it reads next. */
+/** Items that `openAccountBilling` always reads. The state decides which further items it reads. */
 export const aheadOfBilling = (accountId: string): Key[] => [
   stateKey(accountId),
   balanceKey(walletOf(accountId), "wallet"),

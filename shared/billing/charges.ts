@@ -31,13 +31,13 @@ export const Accrual = z.object({
 });
 export type Accrual = z.output<typeof Accrual>;
 
-/** One line of an invoice. `amount` and `unit_price` are in minor units, without VAT. */
+/** One line of an invoice or a credit note. `amount` and `unit_price` are in minor units, without VAT. */
 export const Line = z.object({
   description: z.string(),
   quantity: z.string(),
   unit_price: z.int(),
   amount: z.int(),
-  /** The day of a purchase, which the wallet paid before the invoice. Absent for usage. */
+  /** The day of a purchase, which the wallet paid before the invoice. Absent on other lines. */
   supplied_on: Day.optional(),
   /** The index of the line's VAT in the invoice's `vat`. Absent on invoices without VAT. */
   vat_row: z.int().optional(),
@@ -47,18 +47,18 @@ export type Line = z.output<typeof Line>;
 /** A line as callers see it. */
 export const LineView = z
   .object({
-    description: z.string().meta({ description: "What is charged: the plan and its unit, or a purchase." }),
+    description: z.string().meta({ description: "What is charged or credited, for people." }),
     quantity: z.string().meta({
       description:
         "The quantity, such as `310 mailbox-days / 31`: the sum of the mailboxes of each day, divided by the days of the month.",
     }),
     unit_price: MoneyText.meta({ description: "The price of one unit, without VAT." }),
-    amount: MoneyText.meta({ description: "The price of the quantity, without VAT." }),
+    amount: MoneyText.meta({ description: "The amount of the line, without VAT." }),
     supplied_on: Day.nullable().meta({
-      description: "The day of a purchase, which the wallet paid before the invoice. Null for usage.",
+      description: "The day of a purchase, which the wallet paid before the invoice. Null on other lines.",
     }),
   })
-  .meta({ id: "InvoiceLine", description: "One line of an invoice." });
+  .meta({ id: "InvoiceLine", description: "One line of an invoice or a credit note." });
 
 export const lineView = ({ unit_price, amount, supplied_on, ...line }: Line): z.output<typeof LineView> => ({
   ...line,

@@ -47,7 +47,7 @@ const messages = {
 
 function messageOf({ status, amount, currency, purchase_batch_id }: StoredTopup): string {
   if (status !== "paid") return messages[status];
-  const next = purchase_batch_id === undefined ? "" : " The names that waited for the payment are being bought.";
+  const next = purchase_batch_id === undefined ? "" : " The order that waited for the payment goes on.";
   return `Thank you. ${amount} ${currency} went to your wallet.${next}`;
 }
 

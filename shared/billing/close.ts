@@ -28,7 +28,7 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
   const context = { table, now: () => now, requestId: randomUUID() };
   await askAboutVatId(accountId, context);
   // The transaction that closes the account records at most 31 days (`settleNow`). So the days before today are
-  // recorded and invoiced first, in one transaction for each month.
+  // recorded and invoiced first, month by month.
   await runAccount(accountId, plusDays(today, -1), context);
   await operatorCommit(
     table,

@@ -30,8 +30,9 @@ export function requireOffered(currency: string, day: Day): void {
 
 /**
  * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic
- * recharges. Throws for any other account. Throws as `requireOffered` does for today, and for the first day that is on
- * no invoice yet, because the days from then on are charged in the new currency.
+ * recharges. Throws for any other account, unless it has this currency already. Throws as `requireOffered` does for
+ * today, and for the first day that is on no invoice yet, because the days from then on are charged in the new
+ * currency.
  */
 export function setAccountCurrency(
   table: Table,

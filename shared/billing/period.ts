@@ -20,7 +20,10 @@ export const Period = z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, { error: "Wr
 const UsageDay = z
   .object({
     day: Day.meta({ description: "The day, in UTC." }),
-    plan_id: PlanId.nullable().meta({ description: "The plan by which the day is charged. Null if there is none." }),
+    plan_id: PlanId.nullable().meta({
+      description:
+        "The plan by which the day is charged. If nothing is charged, the account's plan. Null if there is none.",
+    }),
     mailboxes: z.int().meta({ description: "The mailboxes that are charged for the day." }),
     dedicated_ips: z.int().meta({
       description: "The managed dedicated IPs that are charged for the day, without those in their first days.",
@@ -49,7 +52,7 @@ export const MonthUsage = z
     invoiced: MoneyText.meta({ description: "The part of the total that is on invoices already, without VAT." }),
     minimum: MoneyText.nullable().meta({
       description:
-        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The days so far have a part of this minimum. If their usage costs less than this part, the lines have the difference.",
+        "The least charge for the whole month, by today's plan. For a past month, by the plan of the last day in `days`. Null if there is no plan. The days so far have a part of the minimum of their plan. If their usage costs less than this part, the lines have the difference.",
     }),
     forecast: PeriodCost.nullable().meta({
       description:
@@ -129,8 +132,8 @@ async function daysOnInvoices(
 }
 
 /**
- * The number of invoices that one read returns. An account has at least one invoice for each month that it paid, so one
- * read covers about two years at most.
+ * The number of invoices that one read returns. Each invoice is for one month, and most accounts have one invoice a
+ * month, so one read usually covers about two years.
  */
 const pageSize = 25;
 

@@ -108,8 +108,9 @@ async function planChangeOf(
 }
 
 /**
- * Changes the plan from a day on. Earlier days keep their plan. The default is today. But if mail was sent today on
- * another plan, the default is tomorrow, because this mail is charged by that plan. Throws:
+ * Changes the plan from a day on. Earlier days and days that are recorded already keep their plan. The default is
+ * today. But if mail was sent today on another plan, the default is tomorrow, because this mail is charged by that
+ * plan. Throws:
  * - 409 `plan_unchanged` or `payment_due`;
  * - 422 for a past day, and for a day that is more than a year away;
  * - 422 for today, if mail was sent today on another plan.
@@ -160,9 +161,9 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
 
 /**
  * Cancels the plan from the first day of the next month on. With `isImmediate`, today is the last day of the plan, and
- * this function records and invoices the usage of today at once. Further usage of today could not be charged, so the
- * account counts as an account without a plan (`planToday`). Therefore `effective_at` of the answer is the start of
- * today, although the stored plans change tomorrow. Throws:
+ * this function records and invoices the usage of today at once (`settleNow`). Further usage of today could not be
+ * charged, so the account counts as an account without a plan (`planToday`). Therefore `effective_at` of the answer is
+ * the start of today, although the stored plans change tomorrow. Throws:
  * - 409 `plan_cancelled` if the plan is cancelled already;
  * - 409 `plan_in_use` while the account has managed dedicated IPs.
  */
@@ -203,9 +204,9 @@ const planInUse = (dedicated_ip_count: number): Problem =>
 const maxDaysPerTransaction = 31;
 
 /**
- * Makes the final invoices, and pays them from the wallet. Invoices purchases after an earlier immediate cancellation,
- * a month that ended and is not invoiced yet, and the days of this month up to `last`. Does nothing if more than 31
- * days are not recorded yet. The daily run then makes these invoices.
+ * Makes the final invoices, and pays what the wallet can pay. Invoices purchases after an earlier immediate
+ * cancellation, a month that ended and is not invoiced yet, and the days of this month up to `last`. Does nothing if
+ * more than 31 days are not recorded yet. The daily run then makes these invoices.
  */
 export async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > maxDaysPerTransaction) return;

@@ -51,7 +51,7 @@ export type CostsNow = { charged?: number; held?: number };
 
 /**
  * The costs of a call: the amounts that the call charges and holds at once, and forecasts of the next invoices. `book`
- * is the account's billing as it would be after the call.
+ * has the plan and the usage as they would be after the call, and the wallet as it is before.
  */
 export async function previewOf(
   table: Reader,

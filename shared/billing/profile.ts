@@ -105,11 +105,11 @@ function planProfile(
 }
 
 /**
- * Changes the billing profile. If this deployment asks a register about VAT ids, a VAT id of the EU is checked there
- * unless its status is `valid` already. Throws 422 if the update has the VAT id or the country, and the register does
- * not know the VAT id. A stored VAT id that the register does not know becomes `invalid`. If the register does not
- * answer, a new VAT id is `unverified`. The new profile counts for purchases after the change, and for the usage of
- * days from today on. Existing invoices do not change.
+ * Changes the billing profile. Throws the errors of `merged`. If this deployment asks a register about VAT ids, a VAT
+ * id of the EU is checked there unless its status is `valid` already. Throws 422 if the update has the VAT id or the
+ * country, and the register does not know the VAT id. A stored VAT id that the register does not know becomes
+ * `invalid`. If the register does not answer, a new VAT id is `unverified`. The new profile counts for purchases after
+ * the change, and for the usage of days from today on. Existing invoices do not change.
  */
 export async function updateProfile(
   accountId: string,

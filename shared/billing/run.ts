@@ -23,7 +23,8 @@ export type RunContext = { table: Table; now: () => Date; requestId: string };
 
 /**
  * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays the invoices
- * that the wallet can pay. Takes one transaction for each month. A repeated or concurrent run changes nothing more.
+ * that the wallet can pay. Takes at least one transaction for each month. A repeated or concurrent run changes nothing
+ * more.
  *
  * A closed account has no further days. For a closed account, this function only invoices the purchases that were paid
  * since the closing, and pays the open invoices.

@@ -39,7 +39,7 @@ export const vatRegisterHere = (): VatRegister | undefined => vatRegisterOf(vatS
 
 let files: Files | undefined;
 
-/** The file storage of this process. Reads the environment when it is called, not at import. */
+/** The file storage of this process. Reads the environment at the first call, not at import. */
 export const filesHere = (): Files => (files ??= filesOf(FilesEnvironment.parse(process.env)));
 
 /** The services with which this process charges saved cards. Reads the environment when it is called, not at import. */

@@ -8,8 +8,8 @@ import { changeKey, changeJournalOf } from "./record.ts";
 export const changeKeyPrefix: string = changeKey("", "").SK;
 
 /**
- * Reads an account's changes from `sinceMs` (included) to `untilMs` (not included), oldest first, in pages of 500 rows.
- * The rows are not parsed.
+ * Reads an account's changes from `sinceMs` (included) to `untilMs` (not included), oldest first, in pages of at most
+ * 500 rows. The rows are not parsed.
  */
 export async function* readChangePages(
   table: Reader,

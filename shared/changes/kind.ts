@@ -13,7 +13,7 @@ export type Kind = {
   view: z.ZodObject;
   /** The members that the entity tag covers. Absent if the entity tag covers the whole `view`. */
   own?: z.ZodObject;
-  /** Removes the parts of a view that only the caller may read, before the view is recorded and published. */
+  /** Removes the parts that not everybody who sees the changes may read. A view is recorded without these parts. */
   redact?: (view: PublicView) => PublicView;
   /** The capability on the whole account that a caller needs to subscribe a webhook to these changes. */
   seenWith: Capability;

@@ -41,7 +41,8 @@ export type ChangePlan<T> = Plan<T> & {
   partial?: boolean;
   /**
    * Whether to note in the caller's claim, in this transaction, that the request has begun. Only for a `partial` plan.
-   * The note stays even if the call later undoes its work. A repeat of the call gets the note as `Context.hasBegun`.
+   * The note stays until the key is released, even if the call later undoes its work. A repeat of the call gets the
+   * note as `Context.hasBegun`.
    */
   begins?: boolean;
   /**
@@ -67,7 +68,7 @@ type Recording = {
   accountId: string;
   author: Author;
   now: () => Date;
-  /** The caller's claim on an idempotency key. The transaction stores the answer of the key. */
+  /** The caller's claim on an idempotency key. The first transaction that is not `partial` stores the answer. */
   claim?: Claim | undefined;
   /** The caller's condition on the resource with the id `targetId`. */
   ifMatch?: IfMatch | undefined;
@@ -120,8 +121,8 @@ export const writerOf = (
  */
 export type Claim = {
   /**
-   * The id of the request. A repeat of the request has the same id until the request has an answer. Another request
-   * with the same key has another id.
+   * The id of the request. A repeat of an interrupted request has the same id. Another request with the same key has
+   * another id.
    */
   id: string;
   /** Whether this call, or an earlier request that this call repeats, may already have done a part of the request. */

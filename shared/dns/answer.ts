@@ -35,8 +35,8 @@ export type Delegation =
   | { status: "unknown"; reason: string };
 
 /**
- * Asks the public DNS, beginning at the root servers. A resolver sends nothing to an address that is not public, unless
- * its configuration names the address. A resolver never throws because of a DNS answer.
+ * Asks the public DNS, from the root servers or a cached zone on. A resolver sends nothing to an address that is not
+ * public, unless its configuration names the address. A resolver never throws because of a DNS answer.
  */
 export type Resolver = {
   /**

@@ -71,7 +71,7 @@ const longestMs = 3_600_000;
 /**
  * Opens a cache for the zones of top-level domains. Each zone is kept for its TTL, but for an hour at most. The cache
  * has room for 500 zones. Delegations of domains are not cached, because a customer who changes a delegation wants to
- * see the result at once. Asking the registry takes only one query.
+ * see the result at once. Asking the registry usually takes one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCache {
   const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();

@@ -41,7 +41,7 @@ function characterFault(label: string): string | undefined {
   return `${quoteText(foreign)} is not allowed in names. Use letters, digits, hyphens and dots only`;
 }
 
-/** Converts a label that has characters outside ASCII, or begins with `xn--`, to its A-label. */
+/** Converts a label that has characters outside ASCII, or begins with `xn--`, to its ASCII form. */
 function readInternationalised(label: string): Reading {
   const symbol = symbols.exec(label)?.[0];
   if (symbol !== undefined) return { fault: notAllowed(symbol) };

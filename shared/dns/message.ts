@@ -80,7 +80,10 @@ function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
   });
 }
 
-/** Reads a message; undefined when it is malformed. Records of other classes are left out. Never throws. */
+/**
+ * Reads a message; undefined when it is malformed. Records of other classes are left out, except in `oddAnswers`. Never
+ * throws.
+ */
 export function readMessage(bytes: Buffer): Message | undefined {
   const packet = parsePacket(bytes);
   const owners = packet && answerOwners(bytes);

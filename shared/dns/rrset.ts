@@ -7,7 +7,7 @@ import type { AnsweredRecord } from "./answer.ts";
 import type { WireRecord } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
-/** The types of DNS records that our zones can have. */
+/** The types of DNS records that our zones can have, besides SOA. */
 export const RecordType = z.enum([
   "A",
   "AAAA",

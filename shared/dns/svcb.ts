@@ -36,7 +36,7 @@ function readKey(name: string): { key: number } | { fault: string } {
   if (known >= 0) return { key: known };
   const key = /^key(?:0|[1-9]\d{0,4})$/.test(name) ? Number(name.slice("key".length)) : undefined;
   if (key === undefined || key > largestKey) {
-    return { fault: `${quoteText(name)} is not a parameter. Write one of ${keyNames.join(", ")}, or key0 to key65534` };
+    return { fault: `${quoteText(name)} is not a parameter. Write one of ${keyNames.join(", ")}, or key9 to key65534` };
   }
   const registered = keyNames[key];
   return registered === undefined ? { key } : { fault: `Write ${registered} instead of ${name}` };
@@ -274,7 +274,7 @@ function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
 
 /**
  * Reads the data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2). `value` is the target and the parameters in
- * presentation format. Undefined if the data is malformed.
+ * presentation format. Undefined if the data cannot be read.
  */
 export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
   const labels: string[] = [];

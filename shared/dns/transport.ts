@@ -43,7 +43,8 @@ function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: numbe
 const hasIdOf = (query: Buffer, bytes: Buffer): boolean => bytes.readUInt16BE(0) === query.readUInt16BE(0);
 
 /**
- * Sends a query over TCP (RFC 7766). Undefined when no message came in time, or the first message is not the answer.
+ * Sends a query over TCP (RFC 7766). Undefined when no message came in time, or the first message is too long or not
+ * the answer.
  */
 function askByTcp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {

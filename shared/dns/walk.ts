@@ -4,7 +4,7 @@ import { publicEndpoints, type AddressSettings, type Zone, type ZoneCache, zoneO
 import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
 import { ask, type Question } from "./transport.ts";
 
-/** The settings and the cache that all walks of a resolver share. */
+/** The settings of a resolver, and the cache that a walk uses. */
 export type ResolverState = { root: Zone; addressSettings: AddressSettings; cuts: ZoneCache; tryTimeoutMs: number };
 
 /** One way through the DNS: from the root or a cached zone down to the servers that answer one question. */

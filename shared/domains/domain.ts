@@ -276,8 +276,8 @@ export const StoredDomain = Domain.omit({
   /** When the worker looks at the domain next; null if there is nothing to do. */
   due_at: Timestamp.nullable(),
   /**
-   * How many checks in a row found a fault. During a registration: how many times in a row the worker found the
-   * registration still running, or got no answer from the registrar.
+   * How many checks in a row found a fault, or left the domain `pending_delegation`. During a registration: the `looks`
+   * of the request to the registrar.
    */
   failures: z.int(),
   /** How many checks in a row found no proof that the account owns the name. Absent until a check finds none. */

@@ -124,7 +124,7 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
 
 /**
  * A sorted page of the domains that fulfil a filter, among the domains of the account or of one workspace. Undefined if
- * more than `limit` domains would have to be filtered or sorted.
+ * the account, or the workspace, has more than `limit` domains.
  *
  * Reads the ids of the domains before their rows, from one of these sources or both, whichever costs less:
  * - for a condition on names or an order by name, the account's pointers from names to ids;
@@ -153,7 +153,7 @@ export async function filteredDomains(
   const readsPointers = needsNames && (!references || accountTotal * units.pointer < referencesCost);
   const named = readsPointers ? await idsByName(table, accountId, name) : undefined;
   // Without the references, the rows of other workspaces are read too, and are left out afterwards. So the references
-  // are skipped only if reading the additional rows costs less than reading the references.
+  // are skipped only if that costs less in all.
   const skipsReferences = named
     ? named.length * units.byId < placeTotal * units.reference
     : accountTotal * units.row < referencesCost;

@@ -58,7 +58,7 @@ export const expectedDomainId = (seen: Seen, accountId: string, ref: string): st
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
 /**
- * The key of the item that leads from a domain's name to its id, for a list whose query names the domain. There is no
+ * The key of the item that leads from a domain's name to its id, for a route whose query names the domain. There is no
  * key if `ref` is an id, or a name that this process has seen.
  */
 export const aheadOfName = ({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): Key[] =>

@@ -47,7 +47,7 @@ export const domainQuery = {
 export const domainOrder = {
   sort: DomainSort.optional().meta({
     description:
-      "The member by which the domains are sorted. Names are sorted by their A-labels. Without `sort`, the domains of a workspace are in the order in which they came into the workspace. With `expires_at`, domains without a registration come last. A sort covers 20,000 domains at most, unless it is the sort of a whole account by `created_at`.",
+      "The member by which the domains are sorted. Names are sorted by their A-labels. Without `sort`, the domains of a workspace are in the order in which they came into the workspace. With `expires_at`, domains without a registration count as the latest. A sort covers 20,000 domains at most, unless it is the sort of a whole account by `created_at`.",
   }),
   ...orderQuery("asc"),
 };

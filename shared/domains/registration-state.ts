@@ -155,7 +155,7 @@ export const Renewal = RegistrarRequest.extend({
   by: z.enum(["request", "auto"]),
   started_at: Timestamp,
   reason: z.string().nullable(),
-  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
+  /** How many times in a row the worker looked at the request and had to wait. */
   looks: z.int(),
 });
 export type Renewal = z.output<typeof Renewal>;
@@ -170,7 +170,7 @@ export const Transfer = RegistrarRequest.extend({
   sealed_auth_code: z.string().optional(),
   started_at: Timestamp,
   reason: z.string().nullable(),
-  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
+  /** How many times in a row the worker looked at the request and had to wait. */
   looks: z.int(),
   /** When the worker looks at the transfer next; null once the transfer is over. */
   due_at: Timestamp.nullable(),

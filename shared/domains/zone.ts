@@ -35,8 +35,8 @@ export const StoredZone = z.object({
   name: z.string(),
   nameservers: z.array(z.string()),
   /**
-   * Whether the nameservers should have the zone. False until the domain is active, after it is deleted, and after an
-   * external domain has left our nameservers.
+   * Whether the nameservers should have the zone. False until the domain is active, after it is deleted or loses its
+   * name, and after an external domain has left our nameservers.
    */
   wanted: z.boolean(),
   /** The reference with which the zone is created at the provider; the domain's id if absent. */

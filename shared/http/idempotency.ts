@@ -53,7 +53,7 @@ const inFlight = (): Problem =>
 function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
   const detail = storesAnswer
     ? "This request was answered before. The answer is not stored, because it had a secret that is shown only once."
-    : "This request was answered before. The answer is not stored, because it has an address that works without a credential.";
+    : "This request was answered before. The answer is not stored, because it has an address that can contain a credential.";
   return new Problem("secret_already_shown", detail);
 }
 
@@ -148,7 +148,8 @@ function isSameRequest(found: FoundClaim, { key, input, raw = input }: KeyedRequ
  * Claims a key, or returns the answer that is stored for the key. Throws:
  * - 422 if the key was used for another request;
  * - 409 `idempotency_in_flight` while an earlier request with the key runs;
- * - 409 `secret_already_shown` if the answer is not stored.
+ * - 409 `secret_already_shown` if the answer is not stored;
+ * - the errors of `chargeRead` and `isStillValid`.
  */
 export async function claimKey(table: Table, request: KeyedRequest): Promise<Claim | { replay: unknown }> {
   const { principal, route, key, input, raw = input, now, keptMs = dayMs, scopes } = request;

@@ -62,7 +62,7 @@ export type InvokeResult = {
   output: unknown;
   /** Whether the answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** The caller's permissions in the account of the path. */
+  /** The caller's permissions in the account that the input names. */
   permissions: Permissions;
 };
 

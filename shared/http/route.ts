@@ -199,7 +199,7 @@ type CodeMode = {
   arguments: "flat" | "payload";
   /**
    * Whether the answer of a call may be stored, in a session or for a repeat of the program. The default is true. False
-   * for answers that are valid for a short time only, such as signed addresses.
+   * for answers with an address that can contain a credential, such as a signed address.
    */
   storesAnswer: boolean;
 };
@@ -271,8 +271,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /**
    * Whether `run`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
    * Usually authorization does not look for super admins if a grant is enough to call the route. With
-   * `usesPermissions`, authorization always looks, so that a super admin has all permissions in `run`. This costs one
-   * more read for users who are not owners.
+   * `usesPermissions`, authorization looks even then, so that a super admin has all permissions in `run`. This costs
+   * one more read for users who are not owners.
    */
   usesPermissions?: true;
   /**

@@ -121,7 +121,7 @@ function noticeLetter(
   return letterOf({
     subject,
     blocks: [paragraph`This is about your account “${shortened(name)}”.`, ...blocks, ...(isLast ? last : [])],
-    foot: sentence`You get this mail because you own the account ${id} of Hosted Mail, because an owner chose you, or because it is about you. Its category is “${category}”. The function “notices.update” sets who gets which mails. Times are in UTC. This mail was sent automatically, and nobody reads replies to it.`,
+    foot: sentence`You get this mail because you own the account ${id} of Hosted Mail, because you were chosen to get it, or because it is about you. Its category is “${category}”. The function “notices.update” sets who gets which mails. Times are in UTC. This mail was sent automatically, and nobody reads replies to it.`,
   });
 }
 

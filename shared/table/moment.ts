@@ -27,9 +27,9 @@ export type Moment = {
     isSame: () => Promise<boolean>,
   ) => RowSource<T>[];
   /**
-   * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
-   * begin with all lists that were opened since the last call of `page`. Sources that are not lists may follow. With
-   * `desc`, the ranks count from the end.
+   * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources begin
+   * with lists that were opened since the last call of `page`. Other sources may follow only if all of these lists are
+   * there. With `desc`, the ranks count from the end.
    */
   page: <T>(
     sources: readonly RowSource<T>[],

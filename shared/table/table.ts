@@ -45,7 +45,7 @@ export type Table = Reader & {
    * - After a failed condition without `orElse`, or a conflict, the reads may be stale. So the whole plan runs again.
    *   If the plan does not succeed in time, throws 503 `busy`.
    * - If two transactions of this process change the same item under conditions on its attributes, the transactions are
-   *   sent one after another. After any other conflict, the plan runs again after a random time.
+   *   sent one after another. After any other conflict, the plan usually runs again after a random time.
    */
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };

@@ -72,7 +72,7 @@ export const lowBalanceDays = 7;
 /** The default settings of automatic recharges. Amounts are in minor units of the account's currency. */
 export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 10_000, maxPerMonth: 4 };
 
-/** The least amount of a payment that we ask for, in minor units: payment providers accept no less. */
+/** The least amount of a payment that we ask for, in minor units, because payment providers refuse small amounts. */
 export const leastPayment = 100;
 
 /**

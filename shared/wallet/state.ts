@@ -119,7 +119,7 @@ const PlanFacts = BillingState.pick({ plans: true, accrue_from: true, lapsed_on:
  * The state of an account by its plan.
  * - `active`: everything works. Also for an account without a stored state.
  * - `ended`: there is no plan. Nothing can be added or sent. Mail is still received, and can be read.
- * - `lapsed`: there has been no plan for more than 30 days. The mailboxes cannot be used, as in a suspended account.
+ * - `lapsed`: there has been no plan for 30 days or longer. The mailboxes cannot be used, as in a suspended account.
  */
 export type PlanStanding = "active" | "ended" | "lapsed";
 
@@ -211,7 +211,7 @@ export const periodEnd = ({ settle_from }: Pick<BillingState, "settle_from">): D
 
 const PlanChange = z.object({
   plan_id: PlanId.nullable().meta({ description: "The plan. Null if there is none." }),
-  from: Day.meta({ description: "The first day of the plan." }),
+  from: Day.meta({ description: "The first day of the change." }),
 });
 
 export const planKind = defineKind({

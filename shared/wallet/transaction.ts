@@ -27,7 +27,8 @@ export const Transaction = z
       .enum(["credit", "debit"])
       .meta({ description: "`credit` if the money came into the wallet, `debit` if it left the wallet." }),
     status: z.enum(["pending", "settled", "void"]).meta({
-      description: "`pending` while the amount is held. Then `settled` if it was captured, or `void` if it was voided.",
+      description:
+        "`pending` while the amount is held. `void` if the hold was voided or has expired. Otherwise `settled`.",
     }),
     amount: MoneyText.meta({ description: "The amount, as a decimal." }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
@@ -53,7 +54,7 @@ export const StoredTransaction = Transaction.extend({
   movement_id: z.string(),
   /** The VAT in the amount of a purchase. */
   charged_vat: ChargedVat.optional(),
-  /** When the held amount was captured or voided. */
+  /** When the hold ended. */
   resolved_at: Timestamp.optional(),
   version: z.int(),
 });

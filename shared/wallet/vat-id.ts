@@ -205,7 +205,7 @@ const prefixes: Record<string, readonly string[]> = { GR: ["EL"], GB: ["GB", "XI
 
 const prefixesOf = (country: string): readonly string[] => prefixes[country] ?? [country];
 
-/** A VAT id in its normal form: capital letters and digits, without spaces, points and hyphens. */
+/** A VAT id in its normal form: with capital letters, and without spaces, points and hyphens. */
 export const normalVatId = (given: string): string => given.toUpperCase().replaceAll(/[\s.-]/g, "");
 
 /**

@@ -181,7 +181,7 @@ async function planLedger(
   }
 }
 
-/** The new row for a transfer or a hold; none for an operation that was done before, or for the end of a hold. */
+/** The new row for a transfer or a hold; none for a posting without a type, or that was made before. */
 function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,

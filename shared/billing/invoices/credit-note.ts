@@ -63,7 +63,7 @@ export const CreditNote = Base.extend({
 
 export const CreditNoteDetail = CreditNote.extend({
   lines: z.array(LineView).meta({ description: "The credited lines." }),
-  vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
+  vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT was configured." }),
   seller: PartyView.meta({ description: "The issuer of the credit note." }),
   buyer: PartyView.meta({ description: "The addressee of the credit note." }),
   notes: z.array(z.string()).meta({ description: "The sentences that tax law requires on the credit note." }),

@@ -63,7 +63,7 @@ export type CreditedBy = z.output<typeof CreditedBy>;
 
 export const InvoiceDetail = Invoice.extend({
   lines: z.array(LineView).meta({ description: "The charges: the usage of the period, and purchases." }),
-  vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
+  vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT was configured." }),
   paid_before: MoneyText.meta({ description: "The part of `amount` that the wallet had paid for purchases before." }),
   amount_due: MoneyText.meta({ description: "The rest of `amount`, which the invoice charges." }),
   credit_notes: z.array(CreditedBy).meta({ description: "The credit notes that correct the invoice, oldest first." }),
@@ -109,7 +109,7 @@ export const StoredInvoice = InvoiceBase.extend({
   paid_at: z.string().optional(),
   /** The seller when the invoice was made. Absent on the oldest invoices, which show the seller of catalogue.ts. */
   seller: Party.optional(),
-  /** The key that signs the addresses of the PDF. Absent on the oldest invoices until they are first listed. */
+  /** The key that signs the addresses of the PDF. Absent on the oldest invoices until they are first read. */
   download_key: z.string().optional(),
   version: z.int(),
 });

@@ -25,7 +25,10 @@ const alertsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK:
 export const StoredAlerts = z.object({
   /** The customer's threshold in minor units; null for the default. */
   low_balance_threshold: z.int().min(0).nullable(),
-  /** Whether the wallet was below the threshold at the last check. */
+  /**
+   * Whether the wallet was below the threshold at the last check. Does not become true while a running recharge will
+   * lift the wallet above the threshold.
+   */
   is_low: z.boolean(),
   /**
    * The last notice of each kind, as `<day>/<days>`. `<day>` is the day on which the account becomes past due or is
@@ -99,12 +102,12 @@ export function aheadOfAlerts(accountId: string): Ahead {
 }
 
 /**
- * The amount that is left in the wallet, in minor units: the available amount, less the cost of the recorded days with
- * VAT, less the amount that is due.
+ * The amount that is left in the wallet, in minor units: the available amount, less the cost of the recorded days that
+ * are on no invoice, with VAT, less the amount that is due.
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** The cost of the recorded days with their VAT, in minor units. With `before`, only the days before `before` count. */
+/** The cost of the days in `accruals` with their VAT, in minor units. With `before`, only earlier days count. */
 const usedOf = (book: AccountBilling, before?: Day): number =>
   costOf(book, before === undefined ? book.accruals : book.accruals.filter(({ day }) => day < before));
 

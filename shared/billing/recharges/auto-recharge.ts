@@ -33,7 +33,7 @@ export const StoredSettings = z.object({
   max_per_month: z.int(),
   /** The first day of the month to which `count` and `charged` belong. */
   month: z.string(),
-  /** How many recharges began in the month and did not fail. */
+  /** How many of the recharges that began in the month are running or have succeeded. */
   count: z.int(),
   /** The sum of these recharges. */
   charged: MinorUnits,
@@ -126,7 +126,7 @@ const RechargeSettings = z.object({
     description: "The wallet is recharged when it has less than this amount left after all charges so far.",
   }),
   amount: MoneyText.meta({
-    description: "The amount of one recharge. A recharge takes more if an invoice needs more.",
+    description: "The amount of one recharge. A recharge takes more if the amount that is due needs more.",
   }),
   monthly_cap: MoneyText.meta({ description: "The most that the recharges of a calendar month (UTC) take." }),
   max_per_month: z.int().meta({ description: "The most recharges in a calendar month (UTC)." }),

@@ -117,8 +117,8 @@ export async function getPaymentMethod(
 const firstAskMs = 2 * minuteMs;
 
 /**
- * The id of an account's customer at the provider. If a process dies before it stores the id, the next call gets the
- * same id again.
+ * The id of an account's customer at the provider. If a process dies before it stores the id, another call on the same
+ * day gets the same id.
  */
 async function customerOf(accountId: string, table: Reader, payments: Payments): Promise<string> {
   const known = await readMethod(table, accountId);
@@ -269,7 +269,7 @@ const methodOf = (
   card: { id, brand, last4, exp_month: expMonth, exp_year: expYear, saved_at: now.toISOString(), reference },
 });
 
-/** Plans the removal of a card from an account. Plans nothing if the account has another card. */
+/** Plans the removal of a card from an account. Plans nothing if the account does not have this card. */
 export async function planRemoval(
   table: Reader,
   accountId: string,

@@ -53,8 +53,9 @@ const committer = (accountId: string, requestId: string, { table, now }: Pick<Re
 
 /**
  * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes the
- * earlier card at the provider. If a recharge still charges the earlier card, this card is removed when the recharge
- * ends. A card from a page that was opened earlier than the page of the stored card is only removed at the provider.
+ * earlier card at the provider. If a recharge still charges the earlier card, the earlier card is removed when the
+ * recharge ends. A card from a page that was opened earlier than the page of the stored card is only removed at the
+ * provider.
  */
 async function settleCardSetup(state: CardSetupState, context: RechargeContext): Promise<string> {
   const { table, now, log, payments } = context;
@@ -184,7 +185,7 @@ async function runRechargeTask(accountId: string, id: string, context: RechargeC
 }
 
 /**
- * Runs a task of the queue. After this, the task has another due time or is removed. Only a check of the wallet that
+ * Runs a task of the queue. After this, the task usually has another due time or is removed. A check of the wallet that
  * fails leaves its task as it is.
  */
 async function runTask(accountId: string, task: string, at: string, context: RechargeContext): Promise<void> {
@@ -198,7 +199,7 @@ async function runTask(accountId: string, task: string, at: string, context: Rec
   await forgetTask(accountId, task, at, context.table);
 }
 
-/** Runs the due tasks for the payment provider: charges cards, and asks about charges and pages. */
+/** Runs the due tasks of `rechargeQueue`: charges cards, asks about charges and pages, and checks wallets. */
 export async function sweepRecharges(context: RechargeContext): Promise<SweepResult> {
   return sweepTasks(await dueTasks(rechargeQueue, runTask, context), context.log);
 }

@@ -59,7 +59,7 @@ const StoredDispute = z.object({
 type StoredDispute = z.output<typeof StoredDispute>;
 
 const common = {
-  id: z.string().meta({ description: "The payment provider's id." }),
+  id: z.string().meta({ description: "The payment provider's id of the refunded payment or of the dispute." }),
   amount: MoneyText.meta({ description: "The amount that is taken back, or that comes back." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   owed: MoneyText.meta({ description: "The amount that the account owes now for payments that were taken back." }),

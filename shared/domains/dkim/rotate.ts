@@ -18,13 +18,14 @@ import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
- * Begins to rotate the DKIM key of a domain: makes a new key. If our nameservers publish the domain's mail records,
- * adds the record of the new key beside the record of the old key. The old key signs until the worker sees the new
- * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws:
+ * Begins to rotate the DKIM key of a domain: makes a new key. If the domain has its system records, adds the record of
+ * the new key beside the record of the old key. The old key signs until the worker sees the new record in the DNS.
+ * `isServed` says whether our nameservers should serve the new record. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` if the domain is not in use;
  * - 409 `rotation_running` while an earlier rotation is not complete;
- * - 409 `record_conflict` if another record has the name of the new key's record.
+ * - 409 `record_conflict` if another record has the name of the new key's record;
+ * - 503 if the key service does not answer.
  */
 export async function rotateDkim(
   found: StoredDomain,
@@ -114,7 +115,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
 
 /**
  * Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. Throws 409
- * `record_conflict` as `rotateDkim` does.
+ * `record_conflict` and 503 as `rotateDkim` does.
  */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
   const { table, commit, now } = systemWriter(work, account_id);

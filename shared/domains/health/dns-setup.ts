@@ -130,7 +130,7 @@ type Observation = Pick<SetupRecord, "status" | "observed" | "message">;
 
 const required = new Set<SystemRecord["purpose"]>(["mx", "spf", "dkim"]);
 
-/** A record of the domain's mail, published by our nameservers if they host the domain. */
+/** A system record in the form of the answer. Our nameservers publish it if they host the domain. */
 function setupRecord(domain: StoredDomain, record: SystemRecord, value: string | null, seen: Observation): SetupRecord {
   return {
     purpose: record.purpose,
@@ -241,7 +241,7 @@ const formerMessage =
 
 const unknownNow = (message: string): Observation => ({ status: "unknown", observed: [], message });
 
-/** The benefit of each record on which mail does not depend. */
+/** The benefit of each record that no check of `mailChecks` covers, except the records of DKIM keys. */
 const benefits: Partial<Record<SystemRecord["purpose"], string>> = {
   autoconfig: "mail programs find their settings by themselves",
   autodiscover: "mail programs find their settings by themselves",

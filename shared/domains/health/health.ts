@@ -30,7 +30,7 @@ const MissingRecord = z
   .meta({
     id: "MissingDnsRecord",
     description:
-      "A record that is missing in the public DNS. For an external domain, add it at your DNS host. For a hosted domain our nameservers publish it. Do not add it with `dns_records.add`, which refuses it with `system_managed`.",
+      "A record that is missing in the public DNS, or has another value there. For an external domain, add it at your DNS host, or correct the record that is there. For a hosted domain our nameservers publish it. Do not add it with `dns_records.add`, which refuses it with `system_managed`.",
   });
 
 const HealthCheck = z
@@ -45,7 +45,7 @@ const HealthCheck = z
     expected: z.array(z.string()).nullable().meta({ description: "The expected values." }),
     observed: z.array(z.string()).nullable().meta({ description: "The values that were found." }),
     message: z.string().meta({ description: "The meaning of the result, or the next step, for people." }),
-    missing_record: MissingRecord.nullable().meta({ description: "The record to add, if one is missing." }),
+    missing_record: MissingRecord.nullable().meta({ description: "The record to add or to correct, if there is one." }),
   })
   .meta({ id: "DomainHealthCheck", description: "One check of a domain." });
 
@@ -104,7 +104,7 @@ async function checkDkim(asked: HealthQuestion, signing: SystemRecord, next: Sys
   const [check, nextCheck] = await Promise.all([checkKey(asked, signing), next && checkKey(asked, next)]);
   if (check.status !== "fail" || nextCheck?.status !== "pass") return check;
   const { missing: _, ...about } = check;
-  return { ...about, status: "warn", message: "Only the new key is in the DNS. It will sign in a few minutes." };
+  return { ...about, status: "warn", message: "Only the new key is in the DNS. It will sign soon." };
 }
 
 const checkKey = (asked: HealthQuestion, record: SystemRecord): Promise<Check> =>

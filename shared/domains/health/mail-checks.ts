@@ -82,9 +82,9 @@ export const spfTerms = (record: string): string[] =>
   record.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term));
 
 /**
- * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). Terms after `all` do not count,
- * because receivers never reach them. An external domain whose record lacks only some of its `spf_includes` gets a
- * warning, because mail from us passes.
+ * Checks that the domain has one SPF record, which allows the domain's senders (RFC 7208). Terms after `all` do not
+ * count, because receivers never reach them. An external domain whose record lacks only some of its `spf_includes` gets
+ * a warning, because mail from us passes.
  */
 export async function checkSpf(
   { resolver, domain, budget }: HealthQuestion,
@@ -118,7 +118,7 @@ export async function checkSpf(
   return {
     ...about,
     status: "fail",
-    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it.${hint}`,
+    message: `The SPF record does not allow all senders of the domain. Add ${lacking.join(" ")} to it.${hint}`,
     missing: wanted,
   };
 }

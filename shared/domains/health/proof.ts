@@ -49,7 +49,7 @@ function absentMessage(domain: Delegated): string {
   const holds = registration.registrar_status.filter((status) => status === "clientHold" || status === "serverHold");
   return holds.length > 0
     ? `${name} is registered, but on hold (${joinNames(holds)}), so it is not in the DNS. Confirm the registrar's e-mail to the contact of the name, if there is one. Otherwise write to us.`
-    : remedyOf(domain, `${name} is registered, but its registry has not delegated it yet.`);
+    : remedyOf(domain, `The registry does not delegate ${name} at present.`);
 }
 
 /** Asks the parent zone whether a name is delegated to exactly the domain's nameservers. */

@@ -45,7 +45,7 @@ export class NameTaken extends Error {
   }
 }
 
-/** Thrown by a plan for several names, if each of the names needs a transaction of its own. */
+/** Thrown by a plan for several names, if one of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
 /** The account, workspace and batch of the domains that a transaction buys, and the time of the transaction. */

@@ -63,7 +63,7 @@ export type TransferReason = keyof typeof transferReasons;
 
 /**
  * The price of a name in minor units, or the reason why the name cannot be bought or transferred. `detail` is a
- * sentence from the registrar about the reason. `transferableAt` belongs to `transfer_too_soon`.
+ * further text about the reason. `transferableAt` belongs to `transfer_too_soon`.
  */
 export type Quote<Reason extends string = RefusalReason> = {
   name: string;

@@ -70,7 +70,8 @@ export const orderIdOf = (accountId: string, kind: string, { keyId, now }: Pick<
  * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
- * - 503 if the registrar does not answer about any name, with the exceptions that `priceOrder` describes;
+ * - 503 if all names that are priced are `unchecked`, with the exceptions that `priceOrder` describes;
+ * - 503 if the key service does not answer (`OrderKind.prepare`);
  * - 503 if the payment provider does not answer, and no name was bought.
  */
 export async function placeOrder<Answer>(
@@ -121,8 +122,8 @@ type PricedOrder = {
  * Asks for the prices of an order's names. Throws:
  * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
- * - 503 if the registrar is asked about names, and answers about none of them. But if another account has one of the
- *   order's names, or an earlier attempt bought a name, the names without an answer fail as `unchecked` instead.
+ * - 503 if names are priced, and all of them are `unchecked`. But if another account has one of the order's names, or
+ *   an earlier attempt bought a name, the names fail as `unchecked` instead.
  */
 export async function priceOrder(order: Order, context: Context): Promise<PricedOrder> {
   const { kind, accountId, batchId, names } = order;

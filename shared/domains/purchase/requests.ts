@@ -63,10 +63,10 @@ const AuthCode = z
   .trim()
   .min(1)
   .max(255)
-  .regex(/^[\x20-\x7e]*$/, { error: "An auth code has visible ASCII characters only" })
+  .regex(/^[\x20-\x7e]*$/, { error: "An auth code has printable ASCII characters only" })
   .meta({
     description:
-      "The secret that the present registrar gives to the name's owner, also called EPP code or transfer code. The code is stored encrypted until the transfer is over, and is never shown.",
+      "The secret that the present registrar gives to the name's owner, also called EPP code or transfer code. The code is stored encrypted, is deleted once the transfer is over, and is never shown.",
     examples: ["Kx7-q2vR.9mT"],
   });
 

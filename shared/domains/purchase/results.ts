@@ -20,7 +20,7 @@ export const MaxTotal = moneyUpTo(largestTotal).meta({
 /** This product's own reasons for not buying a name, each with a sentence for people. */
 export const orderReasons = {
   domain_exists: "The account has this domain already.",
-  domain_taken: "Another account has this domain.",
+  domain_taken: "Another account has this domain, or is buying it.",
   domain_not_ready:
     "The zone of the account's own domain with this name is still being removed from the nameservers. Try again in a minute.",
   insufficient_funds: "The wallet's available balance was too low for this name.",

@@ -46,7 +46,7 @@ export const searchQuery = z.strictObject({
     .optional()
     .meta({
       description:
-        "Only names under these top-level domains: a list, or one text with commas. The default is all top-level domains that are sold.",
+        "Only names under these top-level domains: a list, or one text with commas. The default is the top-level domains that are sold, the best-known first.",
     }),
 });
 
@@ -55,7 +55,7 @@ const reasonNames = Object.keys(refusalReasons) as [RefusalReason, ...RefusalRea
 export const SearchResult = z
   .object({
     name: z.string().meta({ description: "The domain's name." }),
-    available: z.boolean().meta({ description: "Whether `domains.purchase` can buy the name." }),
+    available: z.boolean().meta({ description: "Whether the name can be bought, unless the account has it already." }),
     premium: z.boolean().meta({ description: "Whether the registry sells the name at a premium price." }),
     price: MoneyText.nullable().meta({
       description: "The price of the first year, without VAT. Null if it is not known.",

@@ -27,7 +27,7 @@ export type FoundRecords = {
  * Finds the records of a zone in the public DNS. Takes some 15 seconds at most.
  * - If a nameserver of the zone transfers the zone, finds all records.
  * - Otherwise finds the records at the usual names, and at the names in the zone to which these records point. If a
- *   name belongs to a delegation, finds the NS records of the delegation instead.
+ *   name belongs to a delegation, usually finds the NS records of the delegation instead.
  * - Only a transfer finds records of the types HTTPS, SVCB, SSHFP and TLSA.
  * - Records of DNSSEC are left out, because they belong to the former nameservers.
  */
@@ -105,7 +105,10 @@ function parsedRecord(found: AnsweredRecord, zone: string): ParsedRecord | undef
   }
 }
 
-/** A transferred record; undefined for a type that our zones cannot have, such as SOA and the types of DNSSEC. */
+/**
+ * A transferred record; undefined for a type that our zones cannot have, such as SOA and the types of DNSSEC, and for
+ * data that cannot be read.
+ */
 function transferredRecord(record: WireRecord, zone: string): ParsedRecord | undefined {
   const found = answeredRecordOf(record);
   if (found) return parsedRecord(found, zone);

@@ -66,7 +66,7 @@ export const ImportAnswer = z
     dry_run: z.boolean().meta({ description: "Whether this was a dry run, which changes nothing." }),
     method: z.enum(["zone_file", "transfer", "lookups"]).meta({
       description:
-        "`transfer` if a nameserver transferred the whole zone. `lookups` if only the usual names were asked for. Lookups do not find records at other names, records of the types HTTPS, SVCB, SSHFP and TLSA, and CAA records at names below the domain's name.",
+        "`transfer` if a nameserver transferred the whole zone. `lookups` if only the usual names, and the names to which their records point, were asked for. Lookups do not find records at other names, records of the types HTTPS, SVCB, SSHFP and TLSA, and CAA records at names below the domain's name.",
     }),
     unanswered_count: z
       .int()

@@ -135,4 +135,4 @@ async function pageOfAccount(accountId: string, page: PageQuery, { table }: Cont
 }
 
 const tooBroad = (): InvalidInput =>
-  invalidAt(["query", "domain"], "There are too many records for this filter. Give a domain", "too_broad");
+  invalidAt(["query", "domain"], "There are too many records or domains for this list. Give a domain", "too_broad");

@@ -39,7 +39,7 @@ export type RecordFault = { member: "name" | "value" | keyof Members; message: s
 /** The host name in a record's value; the root, `.`, becomes the empty name. */
 const hostOf = (value: string): string => (value === "." ? "" : value);
 
-/** The data of a record for the zone. The host of a null MX or SRV record (`.`) becomes the empty name. */
+/** The data of a record for the zone. The host `.` becomes the empty name. */
 export function dataOf({
   type,
   value,

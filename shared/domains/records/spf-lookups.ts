@@ -86,9 +86,9 @@ export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: 
 /**
  * Counts the look-ups that receivers make for the SPF record of a domain (RFC 7208 §4.6.4). The included records are
  * resolved term by term.
- * - Faults are more than 10 look-ups, more than 2 look-ups that find nothing, a circle, and an include whose name does
- *   not have one valid SPF record.
- * - Counting stops at the first fault, and once it has counted more than 10 look-ups.
+ * - Faults are an invalid term, more than 10 look-ups, more than 2 look-ups that find nothing, a circle, and an include
+ *   or a redirect whose name does not have one valid SPF record.
+ * - Counting stops at the first faulty term, and once it has counted more than 10 look-ups.
  * - A term with a macro counts 1.
  * - `own` is the name of the product's own include. This include counts at least 1, and exactly 1 if it is faulty or
  *   cannot be read. This include is never the `term` of a fault.

@@ -24,7 +24,7 @@ const leastLeaseMs = 60_000;
 const rounds = 5;
 /** The wait before the worker asks whether all servers have a change, in milliseconds. */
 const retryMs = 60_000;
-/** How many RRsets one change has. Providers accept up to 200. */
+/** How many RRsets one change has at most. Providers accept up to 200. */
 const changesAtOnce = 100;
 
 /**

@@ -149,7 +149,7 @@ type ContactClaim = { contact_claimed_until: string; contact_claimed_by: string 
 
 /**
  * Claims the contact for one change. Throws 409 if another call has claimed or changed the contact since `found` was
- * read.
+ * read, and 404 if the domain was deleted.
  */
 function claimChange(found: StoredDomain, claim: ContactClaim, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {

@@ -36,8 +36,9 @@ const patienceMs = dayMs;
 
 /**
  * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs
- * for longer than a day, also sends the notices that the registration ends. No other regular work is done during a
- * renewal. So nobody else can take the name over while the price of the renewal is held.
+ * for longer than a day, also sends the notices that the registration ends, or ends the renewal of a lost name. No
+ * other regular work is done during a renewal. So nobody else can take the name over while the price of the renewal is
+ * held.
  */
 export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
   await advanceRequest(renewing, domain, work);

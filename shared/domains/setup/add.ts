@@ -69,7 +69,9 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  *   that has lost the name is in another workspace than the given one, the caller also needs `domain.move`.
  *
  * Throws:
- * - 409 `domain_exists` if the account has the name in a domain that is not `failed` or `releasing`;
+ * - 404 if the account's domain of this name was deleted meanwhile;
+ * - 409 `domain_exists` if the account has the name in a domain that is not `failed` or `releasing`, or that the caller
+ *   may not see;
  * - 409 `domain_exists` if the caller lacks the permission to reuse the account's domain (`mayReuse`);
  * - 409 `domain_taken` if another account has the name, and this account cannot take it over;
  * - 409 `domain_not_ready` if the account's domain of this name is being deleted, or its zone is being removed;
@@ -160,7 +162,7 @@ async function requireProof(
   return proof === "record" ? "published" : "proved";
 }
 
-/** The time from adding a domain to the first automatic check of its delegation, in milliseconds. */
+/** The time from adding a domain to the first automatic check of its proof, in milliseconds. */
 const firstCheckMs = 60_000;
 
 type Regaining = {

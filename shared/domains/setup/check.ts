@@ -31,8 +31,8 @@ import { domainUpdate, systemWriter, type DomainWork } from "./work.ts";
 /** How many checks in a row must fail before the domain is `degraded`. */
 const failuresUntilDegraded = 2;
 /**
- * After this many checks in a row that did not see the proof of the name, the account's hold on the name is not firm
- * any more. The last of these checks are a day apart.
+ * After this many checks in a row that found no proof of the name, the hold of a connected domain on its name is not
+ * firm any more. The last of these checks are a day apart.
  */
 const failuresUntilLoosened = checkWaitsMs.length + 3;
 

@@ -25,7 +25,7 @@ export const Verification = z
     domain: z.string().meta({ description: "The domain's name." }),
     verified: z.boolean().meta({
       description:
-        "Whether the name is proved: the parent zone delegates a hosted domain to `expected_nameservers` and to no others; an external domain has its TXT record.",
+        "Whether the name is proved: the parent zone delegates a hosted domain to `expected_nameservers` and to no others; an external domain has its TXT record, or is still delegated to us.",
     }),
     status: DomainStatus.meta({ description: "The domain's status after the check." }),
     outbound_routing_ready: z.boolean().meta({ description: "Whether mail can be sent from the domain." }),
@@ -67,9 +67,10 @@ type Verification = z.output<typeof Verification>;
  *   once its SPF and DKIM records are right.
  *
  * Throws:
- * - 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing` or
- *   `failed`;
- * - 503 `busy` if the DNS mode of the domain changes meanwhile, because each mode has its own proof.
+ * - 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing`, `failed`
+ *   or deleted meanwhile;
+ * - 503 `busy` if the DNS mode of the domain changes meanwhile, because each mode has its own proof;
+ * - 503 if the key service does not answer.
  */
 export async function verifyDomain(
   found: StoredDomain,

@@ -98,7 +98,7 @@ type EventWork = { table: Table; now: () => Date };
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
- * An event that is older than 30 days is in no statistics. The answer does not say so. Throws 422 for another batch
+ * An event of a day more than 30 days ago is in no statistics. The answer does not say so. Throws 422 for another batch
  * with the same id. If a part of the batch fails, does the other parts, and then throws the error.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
@@ -285,8 +285,7 @@ async function ipIdsOf(
 }
 
 /**
- * How old an event can be to count for the day on which it happened, in milliseconds. Older events are in no
- * statistics.
+ * How long ago the day of an event can be, in milliseconds. Events of earlier days are in no statistics.
  */
 const countedMs = 30 * dayMs;
 

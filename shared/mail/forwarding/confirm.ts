@@ -125,7 +125,7 @@ async function readProof<T>(
   return { proof, waiting };
 }
 
-const deadLink = "This link is not valid. It was used, replaced by a newer link, or is too old. Ask for a new mail";
+const deadLink = "This link is not valid, for example because it was used or is too old. Ask for a new mail";
 
 type TokenOwner = { accountId: string; ruleId: string; slot: number; hash: string };
 

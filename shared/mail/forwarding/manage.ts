@@ -102,7 +102,7 @@ type PlannedRule = { id?: string; scope: MailScope; given: GivenTargets };
  * scope. `places` are the destinations of the planned targets. Throws:
  * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
  * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
- * - 422 if the rule would copy a mailbox's mail to the mailbox itself.
+ * - 422 if the scope is a mailbox, and a target is an address of this mailbox.
  */
 async function requireFit(
   accountId: string,
@@ -170,7 +170,8 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
   isAsked ? [change(ruleKind, "verification_requested", rule.id, { after: ruleView(rule, now) })] : [];
 
 /**
- * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
+ * Creates a rule. Its recipients are asked by mail, within the limits on such mails. A mailbox of the account that the
+ * caller may see is not asked. Throws:
  * - 409 `address_taken` if a mailbox that the caller may see has the address of the rule;
  * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
  * - 409 `forwarding_loop` if other rules would send the copies back to the scope of the rule;
@@ -328,7 +329,7 @@ const nobodyKeeps = (): InvalidInput =>
   invalidAt(["body", "keep_copy"], "No mailbox has the addresses of this rule, so no mailbox can keep their mail");
 
 /**
- * The targets that a rule is to have; undefined if the body gives no targets, or only the targets that the rule has.
+ * The targets that a rule is to have; undefined if the body gives no targets, or the same targets in the same order.
  */
 function changedTargets(rule: StoredRule, body: RuleChange): GivenTargets | undefined {
   const given = givenTargets(body);
@@ -418,15 +419,16 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 /**
  * Requests mails that ask recipients of a rule to agree. If `email` is given, only the recipient with this address gets
  * a mail. Otherwise all recipients who have not agreed get a mail. Mails can be requested again.
- * - A target that has become a mailbox of the account needs no agreement.
- * - A target that is no longer a mailbox of the account needs an agreement.
+ * - A target that has become a mailbox of the account that the caller may see needs no agreement.
+ * - A target that is no longer such a mailbox needs an agreement.
+ * - A recipient beyond a limit on such mails gets no mail.
  * - No mail is sent to a target in a proved domain of the account for which no mailbox gets the mail, if the caller has
  *   `mailbox.view` on the domain.
  *
  * Throws:
  * - 404 if there is no such rule;
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
- * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
+ * - 409 `verification_not_needed` if these recipients have agreed already, or need no agreement;
  * - 422 for an address that is no target;
  * - 422 if no target is left, because no mailbox in the proved domains of the account gets the mail of these targets;
  * - 429 if a limit on such mails leaves no mail to send.

@@ -45,7 +45,7 @@ export async function planRulePurge(place: RemovalContext, scope: MailScope): Pr
   return { ...first, isAll: first.isAll && others.length === 0 };
 }
 
-/** The items that `deleteRule` reads. */
+/** Items that `deleteRule` reads. */
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
   aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 

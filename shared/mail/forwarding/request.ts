@@ -161,7 +161,7 @@ export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: bool
  * Plans mails to recipients of a rule, each with a new link and code. The earlier links and codes stop working;
  * `proofs` has the earlier proofs by slot. A worker sends the mails when it gets the event of the change. A target that
  * may get no mail is not changed. Throws:
- * - 409 `mail_unavailable` if this deployment sends no mail
+ * - 409 `mail_unavailable` if a recipient is to be asked, and this deployment sends no mail
  * - 429 if a limit on such mails leaves no mail to send
  */
 export async function planRequests(
@@ -220,8 +220,8 @@ const unverified = ({ target_domain_id: _, ...target }: Pick<Target, "email" | "
 });
 
 /**
- * A target that a rule did not have before. If the target is a mailbox of the account, `homeId` is the id of its
- * domain.
+ * A target that is new in a rule, or new as a mailbox of the account. If the target is a mailbox of the account,
+ * `homeId` is the id of its domain.
  */
 export type NewTarget = { email: string; slot: number; homeId: string | undefined };
 

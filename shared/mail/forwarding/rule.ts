@@ -47,7 +47,7 @@ const Verification = z.object({
       "The state of the recipient's agreement. `internal`: the target is a mailbox of the account. `pending`: the recipient has not agreed yet. `verified`: the recipient agreed. `expired`: the recipient did not agree in time, or the mail was refused. Ask an expired recipient again with `forwarding.verification.send`. A target gets mail while the rule is active and the target is `internal` or `verified`.",
   }),
   status_reason: z.string().nullable().meta({
-    description: "Why the recipient got no mail, and what to do; null if a mail was sent or none is needed.",
+    description: "Why the recipient got no mail, and what to do; null if a mail was requested or none is needed.",
   }),
   verification_sent_at: Timestamp.nullable().meta({
     description:

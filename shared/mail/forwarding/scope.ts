@@ -18,7 +18,7 @@ export const ruleScopeMembers = {
   }),
   address: AddressPattern.optional().meta({
     description:
-      "An address of `domain` that no mailbox has, as the part before the @. One `*` stands for any characters, also for none. The rule gets the mail of this address, or of all addresses that the pattern names.",
+      "An address of `domain` that no mailbox has, as the part before the @. One `*` stands for any characters, also for none. The rule gets the mail of this address, or of addresses that the pattern names.",
     examples: ["sales", "sales-*"],
   }),
 };

@@ -176,8 +176,8 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
 }
 
 /**
- * Stores a refusal by the recipient's mail server in the proof and in the rule. The target is then `expired`. Does
- * nothing if a newer request has replaced the proof.
+ * Stores a permanent refusal of the mail in the proof and in the rule. The target is then `expired`. Does nothing if a
+ * newer request has replaced the proof.
  */
 function noteRefusal(
   { accountId, ruleId: id, slot }: Recipient,
@@ -198,7 +198,7 @@ function noteRefusal(
     const at = now();
     const refused = {
       ...target,
-      status_reason: "The recipient's mail server refused the mail to this address. Choose another target.",
+      status_reason: "The mail to this address was refused. Choose another target.",
       verification_sent_at: null,
       verification_expires_at: at.toISOString(),
     };

@@ -8,7 +8,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
 
 const longestAddress = 254;
 
-/** Special-use top-level names (RFC 6761 and its registry) that are not on the public internet. */
+/** Top-level names without public mail: `internal`, `arpa` and some names for special use (RFC 6761 and its registry). */
 const notPublic = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
 
 const tooLong = { fault: `An address has ${longestAddress} characters at most` };
@@ -62,7 +62,7 @@ export const targetMembers = {
     .max(targetLimit)
     .optional()
     .meta({
-      description: `All targets, 1 to ${targetLimit}. A recipient has to agree, unless the target is a mailbox of the account.`,
+      description: `All targets, 1 to ${targetLimit}. A recipient has to agree, unless the target is a mailbox of the account that you can see.`,
     }),
 };
 

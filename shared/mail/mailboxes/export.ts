@@ -143,7 +143,7 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 /**
  * Exports mailboxes. If the file is small, the answer holds the file. Otherwise a worker makes the file, and
  * `getExport` shows the progress. Throws 422 when the filter names a domain or workspace that does not exist, or in
- * which the caller may export nothing.
+ * which the caller may export nothing. Throws 422 `too_broad` if more than 100,000 domains would have to be searched.
  */
 export async function exportMailboxes(
   accountId: string,

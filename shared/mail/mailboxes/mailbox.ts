@@ -48,7 +48,7 @@ export const Alias = z
     alias: z.string().meta({ description: "The whole address; `*@` with the domain for a catch-all." }),
     is_catch_all: z.boolean().meta({
       description:
-        "Whether the alias is the catch-all, which gets the mail for all addresses of the domain that no mailbox has.",
+        "Whether the alias is the catch-all, which gets the mail for addresses of the domain that no mailbox and no forwarding rule has.",
     }),
   })
   .meta({ id: "MailboxAlias", description: "Another address of a mailbox." });

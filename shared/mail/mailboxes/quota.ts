@@ -14,7 +14,7 @@ const leastBytes = 2 ** 20;
 /** The documentation of a quota in an input. */
 export const quotaMeta = {
   description:
-    "The space that the mailbox may use, in bytes: at least 1 MiB, and at most the limit of the plan. A mailbox that uses more space is full until mail is deleted.",
+    "The space that the mailbox may use, in bytes: at least 1 MiB, and at most the limit of the plan. A mailbox that already uses this space is full.",
   examples: [21_474_836_480],
 };
 

@@ -60,7 +60,7 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
 }
 
 /**
- * The items that are read by `scopedInPath`, and by the plan that deletes the entry. `others` are the items that
+ * The items that are read by `scopedInPath`, and by the plan that deletes the entry. `others` are items that
  * `planDependents` reads. The grants on the entry are not among the items, because they must be read after the version
  * of the entry.
  */

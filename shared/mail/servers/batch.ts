@@ -50,7 +50,7 @@ export type Batch<T> = { content: T; fingerprint: string };
 
 /**
  * Reads the JSON body of a request. Throws:
- * - 400 for malformed JSON;
+ * - 400 for malformed JSON, or bytes that are not UTF-8;
  * - 413 for more than 1 MiB;
  * - 415 for a content coding, or a charset that is not UTF-8;
  * - 422 for a body that the schema refuses, that has more than 500 entries, or that has a number which a double cannot

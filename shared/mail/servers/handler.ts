@@ -19,7 +19,7 @@ const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /**
  * Throws 401 unless the request has a key of the deployment's mail servers. Throws 503 if no key is configured, or if
- * the key cannot be read.
+ * Secrets Manager does not answer.
  */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
   const given = digest(headers["x-mail-key"] ?? "");

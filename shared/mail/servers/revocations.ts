@@ -189,7 +189,7 @@ export const isCursor = (given: string): boolean =>
 export type RevocationPage = { items: Revocation[]; next: string; has_more: boolean };
 
 /**
- * Reads up to `limit` revocations since a cursor, oldest first. A reader without a cursor begins now.
+ * Reads up to `limit` revocations since a cursor, oldest first. A reader without a cursor begins a minute ago.
  * - When the reader has read everything, the next cursor is a minute in the past. So the revocations of the last minute
  *   come again, with the same ids.
  * - Throws 422 `cursor_expired` for a cursor that is older than the kept revocations.

@@ -92,7 +92,8 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagge
  * - A mailbox sends from its address and its aliases, with any tag after a plus sign.
  * - The mailbox with the catch-all sends also from every address of the domain that no mailbox has.
  * - An empty `from` is the null reverse-path of RFC 5321 §4.5.5, from which every mailbox sends.
- * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
+ * - With a `to` that is not empty, no mail goes to a recipient that the account has suppressed, and none to a text that
+ *   is no address.
  * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
  * Without `login`, the question is about mail that waits in the queue of a mail server. The sender is then the mailbox

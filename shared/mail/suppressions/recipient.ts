@@ -26,7 +26,7 @@ function readDomain(given: string): string | undefined {
 /**
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
  * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
- * So all spellings of an address give the same text. Undefined for a text that is no address, and for a local
+ * So the usual spellings of an address give the same text. Undefined for a text that is no address, and for a local
  * part of more than 512 bytes. The limit of 64 (RFC 5321 §4.5.3.1.1) does not apply, because other servers allow more.
  */
 export function readRecipient(given: string): string | undefined {

@@ -116,7 +116,7 @@ function writesOf({ usage, loginAt, sent }: Unit): number {
 type ReportWork = { table: Table; now: () => Date };
 
 /**
- * Stores the reports of mail servers about mailboxes. The answer says which entries have no effect, with the reason.
+ * Stores the reports of mail servers about mailboxes. The answer says which entries are ignored, with the reason.
  * - `unknown_mailbox`: the account has no such mailbox.
  * - `deleted_mailbox`: the account has deleted the mailbox. Mails that the mailbox sent still count.
  *
@@ -125,7 +125,7 @@ type ReportWork = { table: Table; now: () => Date };
  * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. With null, the mail is
  *   counted for no IP. Without the member, the mail is counted for the dedicated IP from which the domain sends.
  * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
- *   sent it. Mail that is older than 30 days is only billed.
+ *   sent it. Mail of a day more than 30 days ago is only billed.
  *
  * Throws 422 for another batch with the same id. If a part of the batch fails, the other parts are still done, and then
  * the error is thrown.
@@ -237,8 +237,7 @@ function countedIp({ accountId, ipId }: Unit, reported: Pick<Reported, "ipId" | 
 }
 
 /**
- * How old sent mail can be to count for the day on which it was sent, in milliseconds. Older mail is billed, but
- * counted nowhere else.
+ * How long ago the day of sent mail can be, in milliseconds. Mail of earlier days is billed, but counted nowhere else.
  */
 const countedMs = 30 * dayMs;
 

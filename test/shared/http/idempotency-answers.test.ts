@@ -234,7 +234,7 @@ describe("an answer", () => {
   test("of a call in a program is not stored if its route forbids this, or if it shows a secret", async () => {
     const secret = { shownOnce: ["secret"] };
     for (const [more, answer, message] of [
-      [{ codeMode: { storesAnswer: false } }, { id: "first" }, /an address that works without a credential/],
+      [{ codeMode: { storesAnswer: false } }, { id: "first" }, /an address that can contain a credential/],
       [secret, { id: "first", secret: "s" }, /a secret that is shown only once/],
     ] as const) {
       const { route, done, claimed, found, answer: look } = scene();

@@ -286,7 +286,7 @@ test("SPF must name our include and the addresses of the dedicated IPs, in any o
   expect(await checked(`v=spf1 +ip6:2606:4700::1111 ${include} IP4:45.0.0.1 -all`)).toMatchObject({ status: "pass" });
   expect(await checked(`v=spf1 ip4:45.0.0.1 ${include} ~all`)).toMatchObject({
     status: "fail",
-    message: expect.stringContaining("does not allow mail from us. Add ip6:2606:4700::1111 to it."),
+    message: expect.stringContaining("does not allow all senders of the domain. Add ip6:2606:4700::1111 to it."),
     missing: wanted,
   });
 });

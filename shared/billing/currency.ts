@@ -49,7 +49,9 @@ export function setAccountCurrency(
     const state = await table.get(stateKey(accountId), BillingState);
     requireOffered(currency, state?.settle_from ?? dayOf(new Date(account.created_at)));
     if (transactions.next > 0 || (state && state.invoices > 0) || (await hasPayments(table, accountId))) {
-      throw new Error(`The currency stays ${account.currency}, because the account has movements or payments.`);
+      throw new Error(
+        `The currency stays ${account.currency}, because the account has movements, invoices, top-ups or settings of automatic recharges.`,
+      );
     }
     const after = { ...account, currency, updated_at: now.toISOString(), version: account.version + 1 };
     return {

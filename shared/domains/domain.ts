@@ -269,7 +269,7 @@ export const StoredDomain = Domain.omit({
   mailbox_returned: z.int().optional(),
   record_count: z.int(),
   /**
-   * Whether records and mailboxes can be added: false while the domain is `releasing`, and after its registration or
+   * Whether the domain is open for changes: false while the domain is `releasing`, and after its registration or
    * transfer failed.
    */
   is_open: z.boolean(),

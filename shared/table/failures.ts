@@ -53,7 +53,9 @@ export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error) || isCanceled(error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (throttlingErrors.has(error.name))
-    return new Problem("busy", "The table is throttled, or the item is just being changed. Try again.", { retry_after: 1 });
+    return new Problem("busy", "The table is throttled, or the item is just being changed. Try again.", {
+      retry_after: 1,
+    });
   if (outageErrors.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
     return new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
   }

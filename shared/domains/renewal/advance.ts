@@ -64,8 +64,9 @@ async function endLost(domain: Renewing, work: DomainWork): Promise<boolean> {
 type RenewalConclusion = Conclusion | { operation: RegistrarOperation };
 
 /**
- * Ends a renewal. After a success, captures the money and stores the new end of the registration. After a failure,
- * releases the money and marks the renewal as failed. Returns the new state of the domain. Returns undefined:
+ * Ends a renewal. After a success, captures the money, and stores the new end of the registration if the name is still
+ * here. After a failure, releases the money and marks the renewal as failed. Returns the new state of the domain.
+ * Returns undefined:
  * - if the renewal was over before;
  * - if the renewal failed, but another process has changed the domain meanwhile.
  */

@@ -193,7 +193,7 @@ async function ask<D extends StoredDomain>(
   }
 }
 
-/** Makes the request due again if the registrar did not answer (503). Throws any other error. */
+/** Makes the request due again if the registrar or the key service did not answer (503). Throws any other error. */
 async function waitFor<D extends StoredDomain>(kind: RequestKind<D>, domain: D, error: unknown, work: DomainWork) {
   if (!(error instanceof Problem) || error.status !== 503) throw error;
   work.log.info("registrar does not answer", { domain_id: domain.id, reason: error.message });

@@ -284,9 +284,7 @@ async function ipIdsOf(
   });
 }
 
-/**
- * How long ago the day of an event can be, in milliseconds. Events of earlier days are in no statistics.
- */
+/** How long ago the day of an event can be, in milliseconds. Events of earlier days are in no statistics. */
 const countedMs = 30 * dayMs;
 
 function countUnit(

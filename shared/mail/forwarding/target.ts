@@ -8,7 +8,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
 
 const longestAddress = 254;
 
-/** Top-level names without public mail: `internal`, `arpa` and some names for special use (RFC 6761 and its registry). */
+/** Top-level names without public mail: `internal`, `arpa`, and some special-use names (RFC 6761 and its registry). */
 const notPublic = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
 
 const tooLong = { fault: `An address has ${longestAddress} characters at most` };

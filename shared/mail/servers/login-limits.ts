@@ -14,7 +14,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
 /*
  * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its network, and to its network and
  * address together. The login is charged to the address alone too, but only if nobody has logged in with the address
- * from this network in the last 30 days.
+ * from this network in the last 30 days. Logins by a master password do not count for this.
  *
  * Access patterns
  *   the last login with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>

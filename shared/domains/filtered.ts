@@ -89,7 +89,7 @@ async function idsByName(table: Reader, accountId: string, isWanted: DomainFilte
 
 /**
  * The ids that are in both lists, sorted. `inWorkspace` is in the order of a workspace, `named` in the order of the
- * names. An undefined list excludes nothing.
+ * names. An undefined list excludes nothing. Without `named`, the ids cannot be sorted by name and keep their order.
  */
 function sortIds(
   inWorkspace: readonly string[] | undefined,
@@ -99,7 +99,7 @@ function sortIds(
   const namedIds = new Set(named);
   const both = inWorkspace && named ? inWorkspace.filter((id) => namedIds.has(id)) : (inWorkspace ?? named ?? []);
   const wantedIds = new Set(both);
-  const byName = sort === "name" ? (named ?? []).filter((id) => wantedIds.has(id)) : undefined;
+  const byName = sort === "name" ? named?.filter((id) => wantedIds.has(id)) : undefined;
   const keepsPlaces = inWorkspace !== undefined && sort !== "created_at";
   const sorted = byName ?? (keepsPlaces ? both : both.toSorted(compareIds));
   return order === "asc" ? [...sorted] : sorted.toReversed();

@@ -131,6 +131,29 @@ test(
   },
 );
 
+test("a small workspace of a large account has the same lists as any other workspace", async () => {
+  const { account, workspaces, orders } = await scene(1, 120);
+  const [small = "", large = ""] = workspaces;
+  const moved = orders.get(large)?.find(({ name }) => name.startsWith("n0-"))?.name ?? "";
+  await domainsRequest(account, "POST", `/${moved}/move`, { workspace_id: small });
+  // In the order of the account's list.
+  const all = [...(orders.get(small) ?? []).map(({ name }) => name), moved];
+  const sorts = { "": all, created_at: all, name: all.toSorted(), expires_at: all };
+  for (const filter of ["", "&search=-1-", "&status=active", "&search=-1-&status=active", "&search=nothing"]) {
+    const text = /search=([^&]*)/.exec(filter)?.[1] ?? "";
+    for (const [sort, sorted] of Object.entries(sorts)) {
+      const ascending = sorted.filter((name) => name.includes(text));
+      for (const [order, names] of Object.entries({ asc: ascending, desc: ascending.toReversed() })) {
+        const query = `workspace_id=${small}&order=${order}${filter}${sort && `&sort=${sort}`}`;
+        const { status, body } = await domainsRequest(account, "GET", `?${query}`);
+        expect(status).toBe(200);
+        const found = body.items.map(({ name }: { name: string }) => name);
+        expect({ query, names: found, total: body.total }).toEqual({ query, names, total: names.length });
+      }
+    }
+  }
+});
+
 const costOf = async (run: () => Promise<unknown>): Promise<number> => {
   const before = usage.readUnits;
   await run();

@@ -177,8 +177,10 @@ async function mailRecord(
   { domain, resolver, hasKey }: { domain: StoredDomain; resolver: Resolver; hasKey: boolean },
 ): Promise<SetupRecord> {
   const { observed = [], message } = check;
-  if (check.status === "unknown")
-    return setupRecord(domain, record, record.value, { status: "unknown", observed, message });
+  const isWithoutKey = record.purpose === "dkim" && !hasKey;
+  if (check.status === "unknown") {
+    return setupRecord(domain, record, isWithoutKey ? null : record.value, { status: "unknown", observed, message });
+  }
   // One check covers all MX records, but each record has a status and a message of its own.
   if (record.purpose === "mx" && check.status === "fail") {
     const isThere = observed.some((text) => text.endsWith(` ${record.value}`));
@@ -190,7 +192,7 @@ async function mailRecord(
   const isWrong = record.purpose === "dmarc" || check.missing !== undefined;
   const isRight = check.status === "pass" || (check.status === "warn" && !isWrong);
   const seen = { status: statusOf(observed, isRight), observed, message };
-  if (record.purpose === "dkim" && !hasKey) {
+  if (isWithoutKey) {
     return setupRecord(domain, record, null, { ...seen, message: "The key of this record is not made yet." });
   }
   if (record.purpose !== "spf" || seen.status !== "different") return setupRecord(domain, record, record.value, seen);

@@ -223,6 +223,14 @@ test("shows the records as `unknown` if the nameserver does not answer", async (
   }
 });
 
+test("has no value for the DKIM record of a hosted domain before its key is made, also if the DNS does not answer", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  await delegate(testTable(), name, ["ns1.nowhere.example"]);
+  const message = expect.stringContaining("could not be checked");
+  expect(await purposeOf(account, name, "dkim")).toMatchObject([{ value: null, status: "unknown", message }]);
+});
+
 test("lists the records of both keys while the key of an external domain is rotated", async () => {
   const account = await newAccount();
   const { name, records } = await externalDomain(account);

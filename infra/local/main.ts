@@ -116,6 +116,7 @@ async function startProduct(settings: Settings, { reset, yes, showTokens, seed }
       dnsPort: runtime.dnsPort,
       webPort: runtime.webPort,
       hasOutbox: process.env["MAIL_PROVIDER"] === "embedded",
+      hasRegistry: process.env["REGISTRAR"] === "embedded",
       mailKey: process.env["MAIL_SECRET"],
       ...(seed === "big" ? { big: runtime.demo.accounts.findIndex(({ id }) => id === bigAccount.id) } : {}),
     }),

@@ -21,6 +21,7 @@ type BannerOptions = {
   dnsPort: number | undefined;
   webPort: number;
   hasOutbox: boolean;
+  hasRegistry: boolean;
   mailKey: string | undefined;
   /** Whether the text contains whole tokens, and commands with these tokens. */
   showTokens: boolean;
@@ -70,9 +71,9 @@ function bigAccountText(baseUrl: string, { accounts }: DemoTokens, index: number
  * Without whole tokens, the text fits a terminal of 24 lines.
  */
 export function banner(baseUrl: string, demo: DemoTokens, options: BannerOptions): string {
-  const { dataDir, database, dnsPort, webPort, hasOutbox, mailKey, showTokens, big } = options;
+  const { dataDir, database, dnsPort, webPort, hasOutbox, hasRegistry, mailKey, showTokens, big } = options;
   const token = demo.accounts[0]?.owner.token ?? "";
-  const others = [...(hasOutbox ? ["outbox"] : []), ...(dnsPort === undefined ? [] : ["registry"])];
+  const others = [...(hasOutbox ? ["outbox"] : []), ...(hasRegistry ? ["registry"] : [])];
   const localPages = ["tokens", "clock", "events", ...others].map((name) => `/_local/${name}`);
   const lines = [
     `Docs        ${baseUrl}/docs/overview (to begin: ${baseUrl}/docs/quickstart)`,

@@ -91,6 +91,7 @@ const bannerOptions = {
   dnsPort: 5353,
   webPort: 8081,
   hasOutbox: true,
+  hasRegistry: true,
   mailKey: "a key that mail servers send",
   showTokens: false,
 };
@@ -118,6 +119,17 @@ test("the banner fits a terminal, with addresses, the data folder and the databa
   expect(text.split("\n").length).toBeLessThanOrEqual(24);
   expect(text).not.toContain("x".repeat(20));
   expect(text).not.toContain("key that");
+});
+
+test("the banner lists the pages of the embedded providers only", () => {
+  const pagesIn = (more: Partial<typeof bannerOptions>) =>
+    /^Local .*$/m.exec(banner("http://127.0.0.1:1", demo, { ...bannerOptions, ...more }))?.[0];
+  expect(pagesIn({ hasRegistry: false })).toBe(
+    "Local       /_local/tokens  /_local/clock  /_local/events  /_local/outbox",
+  );
+  expect(pagesIn({ hasOutbox: false })).toBe(
+    "Local       /_local/tokens  /_local/clock  /_local/events  /_local/registry",
+  );
 });
 
 test("with --show-tokens the banner has a curl command to paste, and an MCP configuration in valid JSON", () => {

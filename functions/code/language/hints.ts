@@ -162,13 +162,15 @@ const firstLine = /\S[^\r\n]{0,500}/;
 
 /**
  * The hint for a text that begins with prose. Prose begins with two words that have no meaning in this language, and no
- * valid program begins so. `missing` has the hints for builtins of Python that the language does not have.
+ * valid program begins so. A line of single words between commas is a tuple, and no prose. `missing` has the hints for
+ * builtins of Python that the language does not have.
  */
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
   const words = line.split(/[\s,]+/);
   const beginsWithWords = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !hasMeaning(word));
-  if (words.length < 2 || !beginsWithWords || /[()[\]{}="#;]/.test(line)) return undefined;
+  const isTuple = /^[\p{L}'’]+(?:\s*,\s*[\p{L}'’]+)+[\s,]*$/u.test(line);
+  if (words.length < 2 || !beginsWithWords || isTuple || /[()[\]{}="#;]/.test(line)) return undefined;
   return (
     missing.get(words[0] ?? "") ??
     'This is not a program: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'

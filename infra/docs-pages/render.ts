@@ -213,8 +213,8 @@ export function sectionsOf(html: string): Section[] {
   return parts.map((part) => {
     const [headingPart = "", id = "", heading = ""] =
       /^<div class="heading"><h[23] id="([^"]+)">([^]*?)<\/h[23]><a[^]*?<\/div>/.exec(part) ?? [];
-    // A space separates the texts of two blocks, such as two cells of a table.
-    const spaced = part.slice(headingPart.length).replaceAll(/<\/?(?:p|li|td|tr|div|dd|dt|pre)\b/g, " $&");
+    // A space separates the texts of two blocks, such as two cells of a table, or of two lines.
+    const spaced = part.slice(headingPart.length).replaceAll(/<\/?(?:p|br|li|td|th|tr|div|dd|dt|pre)\b/g, " $&");
     return { id, heading: textOf(heading), text: textOf(spaced) };
   });
 }

@@ -319,4 +319,9 @@ describe("in the Markdown of a document,", () => {
       { id: "d", heading: "D", text: "Three." },
     ]);
   });
+
+  test("a space separates the cells of a table, its head included, and the lines of a paragraph", () => {
+    const texts = sectionsOf(rendered("|a|b|\n|-|-|\n|c|d|\n\ne  \nf")).map(({ text }) => text);
+    expect(texts).toEqual(["a b c d e f"]);
+  });
 });

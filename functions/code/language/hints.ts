@@ -1,6 +1,6 @@
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { clip } from "./messages.ts";
+import { clip, messages } from "./messages.ts";
 import { closestName } from "./spelling.ts";
 
 const comprehension = (of: string): string => `Write a comprehension: [m.id for m in ${of} if m.active].`;
@@ -131,6 +131,18 @@ const stars = new Map([
 export function signHintOf(sign: string, before: readonly string[]): string | undefined {
   const isAfterValue = /^(?:name|string|format|number|[)\]}])$/.test(before.at(-1) ?? "");
   return stars.get(`${sign} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(sign);
+}
+
+const suffix = /:|![a-z]\s*[}:]/y;
+
+/**
+ * The message for a format, which begins with a colon, or a conversion, such as `!r`, at this offset in a value of an
+ * f-string. The language has neither of them. Undefined if there is none.
+ */
+export function suffixFaultAt(source: string, offset: number): string | undefined {
+  suffix.lastIndex = offset;
+  const [found] = suffix.exec(source) ?? [];
+  return found && (found === ":" ? messages.format : messages.conversion);
 }
 
 /** The innermost bracket that is open after tokens of these kinds; empty if none is open. */

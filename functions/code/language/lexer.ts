@@ -1,7 +1,7 @@
 import { keepsDigits } from "../../../shared/core/number.ts";
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { signHintOf } from "./hints.ts";
+import { signHintOf, suffixFaultAt } from "./hints.ts";
 import { sourceLimitBytes } from "./limits.ts";
 import { messages } from "./messages.ts";
 
@@ -37,7 +37,7 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
   return body.replace(escapes, (_, letter?: string, octal?: string, byte?: string, ...more: (string | undefined)[]) => {
     if (letter !== undefined) return letters.get(letter) ?? letter;
     const [short, long, offset] = more;
-    const point = octal === undefined ? Number.parseInt(byte ?? short ?? long ?? "", 16) : Number.parseInt(octal, 8);
+    const point = Number.parseInt(octal ?? byte ?? short ?? long ?? "", octal === undefined ? 16 : 8);
     const highest = (short ?? long) ? 0x10ffff : 0x7f;
     if (point <= highest && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point);
     throw new LanguageError(positionOf(Number(offset)), messages.escape);
@@ -116,10 +116,8 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     if (within && state.start > end) throw new LanguageError(within, messages.openBrace);
     const at = positionOf(begin);
     const unknownSign = foreign ?? strange;
-    // A value of an f-string cannot have a format, which begins with a colon, or a conversion, such as `!r`.
-    if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
-      throw new LanguageError(at, text === ":" ? messages.format : messages.conversion);
-    }
+    const suffixFault = within && depth === 1 && suffixFaultAt(source, begin);
+    if (suffixFault) throw new LanguageError(at, suffixFault);
     if (unknownSign) {
       const before = tokens.map(({ kind }) => kind);
       throw new LanguageError(at, signHintOf(unknownSign, before) ?? messages.strange(unknownSign));

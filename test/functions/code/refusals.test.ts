@@ -126,6 +126,16 @@ describe("the following is refused at its place:", () => {
       "f'{x!r}'",
       "1:5 A value in an f-string cannot have a conversion, such as `{x!r}`: write `{x}` alone.",
     ],
+    [
+      "a conversion in an f-string, with many spaces after it",
+      `f'{x!r${" ".repeat(40)}}'`,
+      "1:5 A value in an f-string cannot have a conversion, such as `{x!r}`: write `{x}` alone.",
+    ],
+    [
+      "a format in an f-string that begins with an equals sign",
+      "f'{x:=9}'",
+      "1:5 A value in an f-string cannot have a format, such as `{x:.2f}`: write `{x}` alone.",
+    ],
     ["a tuple", "(1, 2)", "1:3 There are no tuples: write a list, `[a, b]`."],
     ["an empty tuple", "()", "1:2 There are no tuples: write a list, `[a, b]`."],
     [

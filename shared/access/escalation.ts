@@ -74,30 +74,34 @@ export async function requireToHold(
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
   if (lacked.length === 0) return;
   const names = [...new Set(lacked.flatMap((one) => one.names))].toSorted();
-  const endsTooSoon = names.every((name) => hasForNow(giver.permissions, name));
-  throw new Problem(
-    "would_escalate",
-    endsTooSoon
-      ? `Your own ${names.join(", ")} ends sooner, so you cannot give it to others for longer.`
-      : `You do not hold ${names.join(", ")} on this scope or on a wider one. Only a caller who holds all that the call needs can make it.`,
-    {
-      missing: names,
-    },
-  );
+  // A super admin holds everything now.
+  const notHeld = rank ? new Set() : await namesNotHeldNow(giver, accountId, lacked);
+  const [absent, ending] = [names.filter((name) => notHeld.has(name)), names.filter((name) => !notHeld.has(name))];
+  const texts = [
+    absent.length > 0
+      ? `You do not hold ${absent.join(", ")} on this scope or on a wider one. Only a caller who holds all that the call needs can make it.`
+      : [],
+    ending.length > 0 ? `Your own ${ending.join(", ")} ends sooner, so you cannot give it to others for longer.` : [],
+  ];
+  throw new Problem("would_escalate", texts.flat().join(" "), { missing: names });
 }
 
 /** Whether the time `end` is not later than the time `limit`. An undefined time means that there is no end. */
 const isWithin = (end: string | undefined, limit: string | undefined): boolean =>
   limit === undefined || (end !== undefined && end <= limit);
 
-/**
- * Whether the permissions include `name` now. The end of the permission does not matter. `name` is a capability on the
- * whole account, `account_owner` or `super_admin`.
- */
-function hasForNow(permissions: Permissions, name: string): boolean {
-  if (name === "super_admin") return permissions.superAdmin;
-  const held = permissions.grants.some((grant) => !grant.scope && capabilitiesOf(grant).some((one) => one === name));
-  return permissions.everything || held;
+/** The names in `permissions` that the giver does not hold even now, on the same scope or on a wider one. */
+async function namesNotHeldNow(
+  giver: Giver,
+  accountId: string,
+  permissions: readonly { permission: Permission }[],
+): Promise<ReadonlySet<string>> {
+  const expires_at = giver.now().toISOString();
+  const found = permissions.map(({ permission }) => {
+    const now = typeof permission === "string" ? { rank: permission, expires_at } : { ...permission, expires_at };
+    return missingNames(giver, accountId, now);
+  });
+  return new Set((await Promise.all(found)).flat());
 }
 
 /**

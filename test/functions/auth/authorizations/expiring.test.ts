@@ -8,6 +8,7 @@ import {
   giveGroup,
   isSuperAdmin,
   join,
+  newWorkspace,
   newGroup,
   statusOf,
 } from "../../../support/auth.ts";
@@ -183,6 +184,36 @@ describe("nobody gives a permission for longer than they hold it:", () => {
     }
     expect(await storedOf(account)).toEqual(before);
     expect((await give(account, newUser().id, "dns.view", inHours(1), user)).status).toBe(201);
+  });
+
+  test("on a workspace, and the error tells what ends sooner from what the caller does not hold", async () => {
+    const account = await newAccount();
+    const [held, other] = [await newWorkspace(account, "Held"), await newWorkspace(account, "Other")];
+    const user = newUser();
+    await give(account, user.id, "auth.manage");
+    const giveIn = (resource_id: string, key: string, subject: string, caller = account.owner, expires_at?: string) =>
+      rest(
+        "auth.authorizations.grant",
+        { ...capabilityFor(account, subject, key), resource_type: "workspace", resource_id, expires_at },
+        caller,
+      );
+    await giveIn(held, "mailbox.view", user.id, account.owner, inHours(24));
+    const tried = async (workspace: string, key: string) => {
+      const { status, body } = await giveIn(workspace, key, newUser().id, user);
+      return [status, body.detail];
+    };
+    const ends = "Your own mailbox.view ends sooner, so you cannot give it to others for longer.";
+    expect(await tried(held, "mailbox.view")).toEqual([403, ends]);
+    expect(await tried(other, "mailbox.view")).toEqual([
+      403,
+      expect.stringContaining("You do not hold mailbox.view on this scope or on a wider one."),
+    ]);
+    await give(account, user.id, "mailbox.view", inHours(2));
+    const role = { key: "mine", name: "Mine", capability_keys: ["mailbox.view", "domain.view"] };
+    expect((await rest("auth.roles.create", { account_id: account.id, ...role }, user)).body).toMatchObject({
+      missing: ["domain.view", "mailbox.view"],
+      detail: expect.stringMatching(new RegExp(`^You do not hold domain\\.view on this scope .* ${ends}$`)),
+    });
   });
 
   test("to themselves, by granting the same permission again", async () => {

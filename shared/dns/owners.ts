@@ -56,7 +56,7 @@ export const isPlain = ({ labels }: RecordOwner): boolean =>
   labels.every((label) => /^[\x21-\x2d\x2f-\x7e]+$/.test(label.toString("latin1")));
 
 /** The name as zone files write it (RFC 1035 §5.1), in lower case and without a final dot. */
-export const spelled = ({ labels }: RecordOwner): string =>
+export const spelled = ({ labels }: Pick<RecordOwner, "labels">): string =>
   labels
     .map((label) =>
       label

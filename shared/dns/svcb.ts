@@ -5,6 +5,7 @@ import ipaddr from "ipaddr.js";
 import { parseIpv6 } from "../core/ip.ts";
 import { quoteText } from "../core/text.ts";
 import { escaped, unescaped } from "./character-string.ts";
+import { spelled } from "./owners.ts";
 
 /** A parameter of an SVCB or HTTPS record, with its value in wire format. */
 type SvcParam = { key: number; value: Buffer };
@@ -274,19 +275,19 @@ function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
 
 /**
  * Reads the data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2). `value` is the target and the parameters in
- * presentation format. Undefined if the data cannot be read.
+ * presentation format, with the escapes of a zone file. Undefined if the data cannot be read.
  */
 export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
-  const labels: string[] = [];
+  const labels: Buffer[] = [];
   let at = 2;
   for (; at < data.length && data.readUInt8(at) !== 0; at += 1 + data.readUInt8(at)) {
-    labels.push(data.toString("latin1", at + 1, at + 1 + data.readUInt8(at)));
+    labels.push(data.subarray(at + 1, at + 1 + data.readUInt8(at)));
   }
   if (at >= data.length) return undefined;
   const params = paramsOfWire(data.subarray(at + 1));
   if (!params) return undefined;
   try {
-    const target = labels.length === 0 ? "." : labels.join(".");
+    const target = labels.length === 0 ? "." : spelled({ labels });
     return { priority: data.readUInt16BE(0), value: `${target} ${svcParamsText(params)}`.trim() };
   } catch {
     // A value is shorter than its parameter needs.

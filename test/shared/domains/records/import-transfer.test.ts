@@ -101,6 +101,28 @@ test("an import keeps texts unchanged, and skips a text that it cannot keep", as
 /** A type that `dns-packet` knows only by its number. */
 const numbered = (type: number) => `UNKNOWN_${type}` as Answer["type"];
 
+test("an import skips an HTTPS record whose target has a label with a dot, a space or a backslash", async () => {
+  const name = newName();
+  const target = (...labels: string[]): Buffer =>
+    Buffer.concat([
+      Buffer.from([0, 1]),
+      ...labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]),
+      Buffer.alloc(1),
+    ]);
+  const { created, skipped } = await imported(name, [
+    record(`plain.${name}`, numbered(65), target("a", "example", "net")),
+    record(`dot.${name}`, numbered(65), target("a.b", "example", "net")),
+    record(`space.${name}`, numbered(65), target("a b", "example", "net")),
+    record(`back.${name}`, numbered(65), target("a\\b", "example", "net")),
+  ]);
+  expect(created).toEqual(["plain HTTPS a.example.net"]);
+  expect(skipped).toEqual([
+    expect.stringContaining("dot HTTPS 1 a\\.b.example.net"),
+    expect.stringContaining("space HTTPS 1 a\\032b.example.net"),
+    expect.stringContaining("back HTTPS 1 a\\\\b.example.net"),
+  ]);
+});
+
 test("an import lists each record of a type that our zones cannot have, and leaves out SOA and DNSSEC", async () => {
   const name = newName();
   const naptr = { order: 1, preference: 1, flags: "u", services: "SIP+D2T", regexp: "", replacement: "sip.test" };

@@ -69,6 +69,11 @@ export const quoted = (text: string): string =>
 
 /** The longest value of a CAA record, in bytes. */
 const longestCaaValue = 255;
+/**
+ * The longest text that is read as a CAA value, in characters. A byte can be written as an escape of 4 characters. A
+ * value is usually in one pair of quotes. The rest is for white space, and for the quotes of further strings.
+ */
+const longestQuotedCaa = 8 * longestCaaValue;
 
 /** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved properties. */
 export const caaTags: readonly string[] = [
@@ -135,8 +140,7 @@ function readProperty(tag: string, text: string): Reading {
 
 /** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
-  // A byte that is written as an escape has 4 characters.
-  if (given.length > longestCaaValue * 4) return { fault: `The value is longer than ${longestCaaValue} bytes` };
+  if (given.length > longestQuotedCaa) return { fault: `The value is longer than ${longestCaaValue} bytes` };
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
   if (text === undefined || !/^[ -~]*$/.test(text))
     return { fault: "The value of a CAA record must be ASCII, in one line" };

@@ -104,6 +104,20 @@ test.each<[string, RecordInput, string]>([
   ],
 ])("refuses %s", (_, input, message) => expect(faultsOf(input)).toEqual([`value: ${message}`]));
 
+test.each([
+  ["in one string", (bytes: string[]) => `"${bytes.join("")}"`],
+  ["in two strings, with white space", (bytes: string[]) => ` "${bytes[0]}"  "${bytes.slice(1).join("")}" `],
+])("accepts a CAA value of 255 bytes that are all escaped, %s", (_, written) => {
+  const bytes = Array.from(
+    `mailto:a@${"b".repeat(241)}c.com`,
+    (one) => `\\${String(one.charCodeAt(0)).padStart(3, "0")}`,
+  );
+  expect(bytes).toHaveLength(255);
+  const caa = (value: string): RecordInput => ({ name: "@", type: "CAA", tag: "iodef", value });
+  expect(parsed(caa(written(bytes))).value).toBe(`mailto:a@${"b".repeat(241)}c.com`);
+  expect(faultsOf(caa(written([...bytes, "\\097"])))).toEqual(["value: The value is longer than 255 bytes"]);
+});
+
 test.each(["a".repeat(2_048), "é".repeat(487), "\\".repeat(974)])(
   "accepts a long text, and keeps it unchanged",
   (value) => {

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 
-import { Problem } from "../core/errors.ts";
 import { roundTrip, type Connection } from "./client.ts";
-import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
+import { Contention, backOff, fairBackOff, isInProgress, refusalOf, tooBusy } from "./failures.ts";
 import type { Locks } from "./locks.ts";
 import type { Input } from "./operations.ts";
 import { itemKey, toTransactItem, type Write } from "./writes.ts";
@@ -110,9 +109,6 @@ async function runPlan<T>(
     return { contested: (dependent.length > 0 ? dependent : refusal.writes).map(nameIn(connection)) };
   }
 }
-
-const tooBusy = (): Problem =>
-  new Problem("busy", "Too many requests change the same resource at once. Try again.", { retry_after: 1 });
 
 /**
  * Sends a transaction, and sends it again while DynamoDB reports it as in progress. Throws 503 `busy` if the

@@ -20,7 +20,6 @@ export class Contention {
  */
 const contentionCodes = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 const throttlingErrors = new Set([
-  "TransactionConflictException",
   "ThrottlingException",
   "ProvisionedThroughputExceededException",
   "RequestLimitExceeded",
@@ -42,6 +41,10 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
     }),
   );
 
+/** The error of a caller who does not get a turn, because others write to the same item. */
+export const tooBusy = (): Problem =>
+  new Problem("busy", "Too many requests change the same resource at once. Try again.", { retry_after: 1 });
+
 /**
  * Translates a failure of the table for the caller.
  * - 503 `busy`: the table is throttled, or a transaction is writing to the same item.
@@ -52,6 +55,7 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error) || isCanceled(error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (error.name === "TransactionConflictException") return tooBusy();
   if (throttlingErrors.has(error.name))
     return new Problem("busy", "The table is throttled, or the item is just being changed. Try again.", {
       retry_after: 1,

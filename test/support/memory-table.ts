@@ -1,5 +1,6 @@
 import { Problem } from "../../shared/core/errors.ts";
 import type { Plan } from "../../shared/table/commit.ts";
+import { tooBusy } from "../../shared/table/failures.ts";
 import type { RangeOptions } from "../../shared/table/reads.ts";
 import type { Attempt, Table } from "../../shared/table/table.ts";
 import type { Item, Key, Write } from "../../shared/table/writes.ts";
@@ -118,14 +119,13 @@ async function between(
   }
 }
 
-const busy = (detail: string) => new Problem("busy", detail, { retry_after: 1 });
-
 /** Throws the error that a caller of the real table gets after the SDK's own retries. */
 function refuse(fault: Fault | undefined): void {
   if (fault === "lost") {
     throw new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
   }
-  if (fault) throw busy("The table is throttled. Try again.");
+  if (fault === "conflict") throw tooBusy();
+  if (fault) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
 }
 
 async function attempt({ store, step, rewrite }: Opened, asked: Write): Promise<Attempt> {
@@ -148,7 +148,7 @@ async function commit<T>(opened: Opened, plan: () => Promise<Plan<T>>): Promise<
     if (writes.length === 0) return value;
     if (await transact(opened, writes.map(opened.rewrite))) return value;
   }
-  throw busy("Too many requests change the same resource at once. Try again.");
+  throw tooBusy();
 }
 
 /** Returns whether the transaction was committed. Throws the error of a failed write that has an `orElse`. */

@@ -16,12 +16,12 @@ const canceled = (...codes: (string | undefined)[]) =>
 
 describe("the caller's error when the table fails", () => {
   test.each([
-    "TransactionConflictException",
-    "ThrottlingException",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-  ])("is a 503 with a wait of one second for %s", (name) => {
-    expect(failureOf(named(name))).toMatchObject({ code: "busy", extras: { retry_after: 1 } });
+    ["TransactionConflictException", "Too many requests change the same resource at once. Try again."],
+    ["ThrottlingException", "The table is throttled. Try again."],
+    ["ProvisionedThroughputExceededException", "The table is throttled. Try again."],
+    ["RequestLimitExceeded", "The table is throttled. Try again."],
+  ])("is a 503 with a wait of one second for %s: %s", (name, message) => {
+    expect(failureOf(named(name))).toMatchObject({ code: "busy", message, extras: { retry_after: 1 } });
   });
 
   test.each([

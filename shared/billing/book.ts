@@ -137,7 +137,8 @@ async function readAccruals(
   return (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
 }
 
-const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
+/** Whether an invoice is open, or a payment that was taken back is not paid yet. */
+export const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
 
 /** The amount to pay at once, in minor units: open invoices, and the debt for payments that were taken back. */
 export const totalDue = ({ open, state }: AccountBilling): number =>

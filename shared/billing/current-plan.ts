@@ -10,7 +10,7 @@ import type { Reader } from "../table/table.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { wasCancelledImmediately, keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
-import { openBillingView, type AccountBilling, aheadOfBillingView } from "./book.ts";
+import { openBillingView, owes, type AccountBilling, aheadOfBillingView } from "./book.ts";
 import { usageCost } from "./charges.ts";
 import { daysToInvoice } from "./forecast.ts";
 import { Minimum, planPrices, UnitPrices } from "./prices.ts";
@@ -51,9 +51,10 @@ export const CurrentPlan = z
   .object({
     plan_id: PlanId.nullable().meta({ description: "The plan. Null if there is none." }),
     plan_name: z.string().nullable().meta({ description: "The plan's name, for people." }),
-    status: z
-      .enum(["active", "cancelling", "cancelled", "past_due"])
-      .meta({ description: "The plan's status. `cancelling` means that the plan ends on a later day." }),
+    status: z.enum(["active", "cancelling", "cancelled", "past_due"]).meta({
+      description:
+        "The plan's status. `cancelling` means that the plan ends on a later day. `past_due` means that an invoice is open, or that the account owes an amount for a payment that was taken back.",
+    }),
     price: MoneyText.nullable().meta({
       description:
         "The minimum charge for a period, as in `minimum`. It is not the price of a unit: `prices` has the prices of mailboxes and other units.",
@@ -97,20 +98,20 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
   const today = dayOf(now());
   const planId = planToday(state, today);
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
-  const isDue = open.length > 0;
   const mayChange = status === "active" || status === "past_due";
   const priced = planId && planPrices(planAt(planId, today, currency));
   return {
     plan_id: planId,
     plan_name: planId && plans[planId].name,
-    status: planStatusText({ hasPlan: planId !== null, isEnding, isDue }),
+    status: planStatusText({ hasPlan: planId !== null, isEnding, isDue: owes(book) }),
     price: priced && priced.minimum,
     minimum: priced && priced.minimum,
     prices: priced && priced.prices,
     next_invoice: await nextInvoice(table, book),
     currency,
     billing_period: "month",
-    can_change_plan: mayChange && !isDue,
+    // As in `changePlan`: only an open invoice stands in the way, and no other debt.
+    can_change_plan: mayChange && open.length === 0,
     can_cancel_plan:
       mayChange && count === 0 && !wasCancelledImmediately(state, today) && !keepsPlanFrom(state, null, today),
   };

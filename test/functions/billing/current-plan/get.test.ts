@@ -1,9 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import { handler as advanceRecharges } from "../../../../functions/workers/advance-recharges.ts";
+import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { dayMs, dayOf, daysInMonth, nextMonth, plusDays, setClockAhead } from "../../../../shared/core/time.ts";
-import { billing, use } from "../../../support/billing.ts";
-import { newAccount, testTable } from "../../../support/world.ts";
+import { planWallet } from "../../../../shared/wallet/wallet.ts";
+import { billing, closeDays, fund, use } from "../../../support/billing.ts";
+import { request } from "../../../support/request.ts";
+import { chargeOf, saveTestCard, takePaymentBack, tellProduct } from "../../../support/saved-cards.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 // The clock stands still, so that the day does not end while the tests run.
 const now = new Date();
@@ -13,6 +18,16 @@ afterEach(() => {
   vi.useRealTimers();
   setClockAhead(0);
 });
+
+/** Takes an amount out of the wallet, in minor units. */
+async function spend({ id }: Pick<Account, "id">, amount: number): Promise<void> {
+  const sides = { debit: "wallet", credit: "revenue", code: "invoice", type: "charge" } as const;
+  await testTable().commit(async () => {
+    const posting = { kind: "transfer", id: "test/spent", amount, description: "Spent", ...sides } as const;
+    const { writes } = await planWallet(testTable(), id, [posting], now);
+    return { value: undefined, writes };
+  });
+}
 
 test("an account that chose no plan is on the default plan", async () => {
   expect((await billing(await newAccount(), "GET", "current-plan")).body).toEqual({
@@ -68,6 +83,26 @@ test("after an immediate cancellation the status is cancelled, and all members o
     status: "cancelled",
     can_cancel_plan: false,
   });
+});
+
+test("a plan is past due while the account owes a payment that was taken back, and can be changed as it says", async () => {
+  const account = await newAccount();
+  await saveTestCard(account, "disputes");
+  await billing(account, "PATCH", "auto-recharge", { enabled: true });
+  await watchWallets({ detail: { account_id: account.id } });
+  await advanceRecharges();
+  const { last_recharge } = (await billing(account, "GET", "auto-recharge")).body;
+  const { id } = await chargeOf(last_recharge.id);
+  await billing(account, "PATCH", "auto-recharge", { enabled: false });
+  await spend(account, 2_000);
+  await tellProduct(await takePaymentBack(id, "dispute"));
+  expect((await request("GET", `/v1/public/accounts/${account.id}`, account.owner)).body.status).toBe("past_due");
+  const current = async () => (await billing(account, "GET", "current-plan")).body;
+  expect(await current()).toMatchObject({ status: "past_due", can_change_plan: true });
+  expect((await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" })).status).toBe(200);
+  await fund(account, 2_000);
+  await closeDays(account, plusDays(today, -1));
+  expect(await current()).toMatchObject({ status: "active", can_change_plan: true });
 });
 
 test("a suspended account keeps its plan, and can neither change nor cancel it", async () => {

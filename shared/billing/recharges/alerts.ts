@@ -53,14 +53,15 @@ export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAle
 
 const AlertSettings = z.object({
   low_balance_threshold: MoneyText.nullable().meta({
-    description: `The event \`billing.wallet.low_balance\` comes when less than this amount is left in the wallet after all charges so far. Null for the cost of ${lowBalanceDays} days of usage.`,
+    description: `The event \`billing.wallet.low_balance\` comes when the rest of the wallet, \`left\` of \`billing.alerts.get\`, falls below this amount. An automatic recharge that is on its way counts as a part of the rest. Null for the cost of ${lowBalanceDays} days of usage.`,
   }),
 });
 
 export const Alerts = AlertSettings.extend({
   effective_low_balance_threshold: MoneyText.meta({ description: "The threshold that applies now." }),
   left: MoneyText.meta({
-    description: "The rest of the wallet: the balance without held amounts, less all charges so far.",
+    description:
+      "The rest of the wallet: the balance without held amounts, minus the cost of the recorded days that are on no invoice, with VAT, and minus the amounts that are due. Usage that is not recorded yet is not subtracted.",
   }),
   is_low: z.boolean().meta({ description: "Whether `left` is below the threshold." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),

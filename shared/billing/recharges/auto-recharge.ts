@@ -123,7 +123,8 @@ export const unchangedSettings = (accountId: string, { version }: StoredSettings
 const RechargeSettings = z.object({
   enabled: z.boolean().meta({ description: "Whether the wallet is recharged automatically." }),
   threshold: MoneyText.meta({
-    description: "The wallet is recharged when it has less than this amount left after all charges so far.",
+    description:
+      "The wallet is recharged when the rest is less than this amount. The rest is `left` of `billing.alerts.get`: the balance without held amounts, minus the cost of the recorded days that are on no invoice, with VAT, and minus the amounts that are due.",
   }),
   amount: MoneyText.meta({
     description: "The amount of one recharge. A recharge takes more if the amount that is due needs more.",
@@ -153,7 +154,7 @@ export const AutoRechargeUpdate = z
   .strictObject({
     enabled: RechargeSettings.shape.enabled,
     threshold: moneyUpTo(rechargeLimits.amount).meta({
-      description: `The wallet is recharged when it has less than this amount left. At most ${money(rechargeLimits.amount)}.`,
+      description: `The wallet is recharged when its rest, \`left\` of \`billing.alerts.get\`, is less than this amount. At most ${money(rechargeLimits.amount)}.`,
     }),
     amount: moneyUpTo(rechargeLimits.amount, leastPayment).meta({
       description: `The amount of one recharge. At least ${money(leastPayment)}, at most ${money(rechargeLimits.amount)}.`,

@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Get the limits of the account",
   synonyms: ["how many", "maximum", "quota", "rate", "allowed", "restrictions", "requests per minute", "too many"],
   description:
-    "The rate limits of your requests, and the limits on the contents of the account. `used` is how much of a limit on the contents is used. The limits of single members and some limits on mails are in the descriptions of the functions.",
+    "The rate limits of your requests, and the limits on the contents of the account. `used` is how much of a limit on the contents is used. `features` shows what this deployment can do. The limits of single members and some limits on mails are in the descriptions of the functions.",
   capability: "account.view",
   access: "read",
   usesPermissions: true,

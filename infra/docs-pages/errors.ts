@@ -80,7 +80,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The domain was connected, so its registration is at another registrar. Manage the registration there, or move it here with `domains.transfer`.",
   transfer_locked:
     "Unlock the name with `domains.update` and `locked: false`. Unlocking takes a few minutes. If the registry forbids the transfer, wait until `registration.registrar_status` has no status that forbids it.",
-  transfer_too_soon: "Registries lock a name for 60 days after its registration. Try again at `transferable_at`.",
+  transfer_too_soon:
+    "Registries lock a name for 60 days after its registration or its last transfer. Try again at `transferable_at`.",
   redirects_unavailable:
     "Redirects and MTA-STS need a web server for domains, and this deployment has none. Leave out `redirect_url` and `mta_sts_mode`, or ask us for the web server. Other settings work.",
   rotation_running:

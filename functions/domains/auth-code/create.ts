@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Get the auth code of a domain",
   synonyms: ["transfer", "transfer out", "EPP", "authorization", "leave", "move away", "other registrar", "provider"],
   description:
-    "Returns the code with which another registrar transfers a name that was purchased here. First unlock the name: `domains.update` with `locked: false`. A name cannot be transferred in the first 60 days after its registration. The code is a secret: it is in this answer only, and the audit log records that it was shown.",
+    "Returns the code with which another registrar transfers a name that was purchased here. First unlock the name: `domains.update` with `locked: false`. A name cannot be transferred in the first 60 days after its registration or its last transfer. The code is a secret: it is in this answer only, and the audit log records that it was shown.",
   capability: "domain.purchase",
   subject: domainInPath,
   access: "write",

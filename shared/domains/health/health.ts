@@ -74,10 +74,13 @@ export const HealthEnvironment = z.object({
 });
 
 /** The result of a mail check for a domain whose mail records are not made yet. */
-const waitingCheck = (name: Check["name"]): Check => ({
+const waitingCheck = (name: Check["name"], { dns_mode }: Pick<StoredDomain, "dns_mode">): Check => ({
   name,
   status: "unknown",
-  message: "The domain gets this record once it is delegated to us.",
+  message:
+    dns_mode === "hosted"
+      ? "The domain gets this record once it is delegated to us."
+      : "The value of this record is known once the domain's DKIM key is made, usually in a few minutes.",
 });
 
 /** The check of the name's proof: its delegation to us, or the TXT record of an external domain. */
@@ -136,7 +139,7 @@ export async function mailChecks(
 ): Promise<Check[]> {
   const asked = { resolver, domain: domain.name, budget };
   const isHosted = domain.dns_mode === "hosted";
-  if (!expected) return [waitingCheck("mx"), waitingCheck("spf"), waitingCheck("dkim"), waitingCheck("dmarc")];
+  if (!expected) return (["mx", "spf", "dkim", "dmarc"] as const).map((name) => waitingCheck(name, domain));
   const mx = expected.filter(({ purpose }) => purpose === "mx");
   const [spf, dkim, dmarc] = (["spf", "dkim", "dmarc"] as const).map((one) =>
     expected.find(({ purpose }) => purpose === one),
@@ -179,7 +182,7 @@ export async function healthOf(
     proofState(resolver, domain),
     mailChecks({ resolver, domain, budget }, expected),
     checkMtaSts(asked, domain, expected),
-    checkTlsRpt(asked, expected),
+    domain.tls_report_email !== null && !expected ? waitingCheck("tls_rpt", domain) : checkTlsRpt(asked, expected),
     checkBlocklists(asked, zones),
   ]);
   const checks = [proofCheck(domain, proof), ...mail, sts, tls, listed];

@@ -139,6 +139,9 @@ test("says what to do first for a domain that was never delegated, and asks for 
     message: expect.stringContaining("once it is delegated to us"),
   };
   for (const check of ["mx", "spf", "dkim", "dmarc"]) expect(checkOf(found, check)).toMatchObject(waiting);
+  expect(checkOf(found, "tls_rpt")).not.toMatchObject(waiting);
+  await domainsRequest(account, "PATCH", `/${name}`, { tls_report_email: "ada@example.com" });
+  expect(checkOf(await health(account, name), "tls_rpt")).toMatchObject(waiting);
 });
 
 test("a delegation to other nameservers fails, and checks that are no longer possible are unknown", async () => {

@@ -314,8 +314,7 @@ async function planSettlement(
   const settings = await readSettings(table, accountId, dayOf(now));
   if (status === "succeeded") return planSuccess(table, state, recharge, settings, now);
   if (!recharge || isOver(recharge)) return { value: undefined, writes: [], changes: [] };
-  const charge_id = state.id ?? recharge.charge_id;
-  const known = charge_id === undefined ? {} : { charge_id };
+  const known = state.id === undefined ? {} : { charge_id: state.id };
   if (status === "processing") {
     const after: StoredRecharge = { ...recharge, ...known, status, due_at: nextAsk(recharge, now) };
     return { value: undefined, writes: rechargeWrites(accountId, recharge, after), changes: [], housekeeping: true };

@@ -4,9 +4,12 @@ import { expect, test } from "vitest";
 
 import { closeAccount } from "../../../shared/billing/close.ts";
 import { deletePaymentMethod } from "../../../shared/billing/recharges/auto-recharge.ts";
-import { readMethod } from "../../../shared/billing/recharges/payment-method.ts";
+import { readMethod, rechargeQueue } from "../../../shared/billing/recharges/payment-method.ts";
 import { settleRecharge } from "../../../shared/billing/recharges/recharge.ts";
+import type { ChargeState } from "../../../shared/providers/payments/payments.ts";
+import { tasksOf } from "../../../shared/table/due.ts";
 import { rechargeRetryDays } from "../../../shared/wallet/catalogue.ts";
+import { afterReading } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 import { newRechargeScene } from "./recharge-scene.ts";
 import { purchase } from "./scene.ts";
@@ -23,6 +26,40 @@ async function runLow(scene: Scene, amount = 1_500): Promise<void> {
 
 const rechargesOf = async (scene: Scene) =>
   (await scene.changes("billing.recharge.")).map(({ type, after }) => [type.split(".").at(-1), after["amount"]]);
+
+/** When the provider is next called about each running recharge. */
+const dueTimes = async ({ accountId }: Scene): Promise<string[]> =>
+  (await tasksOf(testTable(), rechargeQueue, accountId)).flatMap(({ at, subject: [, task = ""] }) =>
+    task.startsWith("recharge/") ? [at] : [],
+  );
+
+/** Makes the bank process each charge until its `status` is changed. Counts the charges and the questions. */
+function slowBank({ work }: Scene) {
+  const bank = { status: "processing" as ChargeState["status"], charged: 0, asked: 0 };
+  let charge: Omit<ChargeState, "status"> | undefined;
+  work.payments.charge = async ({ reference, accountId, amount, currency }) => {
+    bank.charged += 1;
+    charge = { id: "ch_slow", reference, accountId, amount, currency };
+    return { ...charge, status: bank.status };
+  };
+  work.payments.getCharge = async () => {
+    if (!charge) throw new Error("nothing was charged");
+    bank.asked += 1;
+    return { ...charge, status: bank.status };
+  };
+  return bank;
+}
+
+/** Notes the cards that are removed at the provider. */
+function watchRemovals({ work: { payments } }: Scene): string[] {
+  const removed: string[] = [];
+  const { removeCard } = payments;
+  payments.removeCard = async (id) => {
+    removed.push(id);
+    await removeCard(id);
+  };
+  return removed;
+}
 
 test("a wallet is recharged once if it is below the threshold, and not recharged if it is above", async () => {
   const scene = await newRechargeScene();
@@ -70,6 +107,94 @@ test("a charge is credited once, even if several webhooks and the worker report 
   expect(await scene.balance()).toBe("40.00");
   expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
 });
+
+test("the provider is asked about a running charge after half of its age, but after 2 minutes at least and 12 hours at most", async () => {
+  const scene = await newRechargeScene();
+  const bank = slowBank(scene);
+  await runLow(scene);
+  expect(await dueTimes(scene)).toEqual(["2026-03-02T12:02:00.000Z"]);
+  await scene.sweep();
+  expect(bank.asked).toBe(0);
+  scene.on("2026-03-02", "12:12");
+  await scene.sweep();
+  expect(await dueTimes(scene)).toEqual(["2026-03-02T12:18:00.000Z"]);
+  scene.on("2026-03-04");
+  await scene.sweep();
+  expect(await dueTimes(scene)).toEqual(["2026-03-05T00:00:00.000Z"]);
+  bank.status = "succeeded";
+  scene.on("2026-03-05");
+  await scene.sweep();
+  expect(await dueTimes(scene)).toEqual([]);
+  expect([bank.charged, bank.asked, await scene.balance()]).toEqual([1, 3, "40.00"]);
+});
+
+test("if the provider does not answer, it is called again after half of the recharge's age, but after an hour at most", async () => {
+  const scene = await newRechargeScene();
+  scene.faults.push("before", "before");
+  await runLow(scene);
+  expect(await dueTimes(scene)).toEqual(["2026-03-02T12:02:00.000Z"]);
+  scene.on("2026-03-04");
+  await scene.sweep();
+  expect(await dueTimes(scene)).toEqual(["2026-03-04T13:00:00.000Z"]);
+});
+
+test("a charge that the bank processes goes on when recharges are switched off, and is credited", async () => {
+  const scene = await newRechargeScene();
+  const bank = slowBank(scene);
+  await runLow(scene);
+  await scene.update({ enabled: false });
+  scene.on("2026-03-03");
+  await scene.sweep();
+  expect(await scene.settings()).toMatchObject({ month_amount: "25.00", last_recharge: { status: "processing" } });
+  bank.status = "succeeded";
+  scene.on("2026-03-04");
+  await scene.sweep();
+  expect([bank.charged, await scene.balance()]).toEqual([1, "40.00"]);
+});
+
+test.each(["processing", "failed"] as const)(
+  "a report that a charge is %s changes nothing after the charge has succeeded",
+  async (status) => {
+    const scene = await newRechargeScene();
+    await runLow(scene);
+    const [charge] = scene.charges;
+    if (!charge) throw new Error("nothing was charged");
+    const before = await scene.settings();
+    await settleRecharge({ ...charge, status }, scene.work);
+    expect(await scene.settings()).toEqual(before);
+    expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+    expect(await dueTimes(scene)).toEqual([]);
+  },
+);
+
+test("a charge whose recharge is not known is credited, because the money was taken", async () => {
+  const scene = await newRechargeScene();
+  const charge = { id: "ch_1", accountId: scene.accountId, reference: randomUUID(), amount: 2_500, currency: "USD" };
+  for (let times = 0; times < 2; times++) await settleRecharge({ ...charge, status: "succeeded" }, scene.work);
+  expect(await scene.balance()).toBe("55.00");
+});
+
+test.each([
+  ["2026-03-31", { month_amount: "25.00", month_count: 1 }],
+  ["2026-04-01", { month_amount: "0.00", month_count: 0 }],
+] as const)(
+  "a recharge that was given up counts again if its charge is reported as successful in the same month (%s)",
+  async (day, counted) => {
+    const scene = await newRechargeScene();
+    scene.faults.push("after");
+    await runLow(scene);
+    await scene.update({ enabled: false });
+    scene.on("2026-03-03");
+    await scene.sweep();
+    expect(await scene.settings()).toMatchObject({ month_amount: "0.00", last_recharge: { status: "failed" } });
+    const [charge] = scene.charges;
+    if (!charge) throw new Error("nothing was charged");
+    scene.on(day);
+    await settleRecharge(charge, scene.work);
+    expect(await scene.settings()).toMatchObject({ ...counted, last_recharge: { status: "succeeded" } });
+    expect(await scene.balance()).toBe("40.00");
+  },
+);
 
 test("the recharges of a month stay within their cap and their count, even if two processes watch at once", async () => {
   const scene = await newRechargeScene();
@@ -122,6 +247,54 @@ test("a declined charge is tried again after 1, 3 and 5 days, then recharges are
   ]);
   expect(await scene.settings()).toMatchObject({ enabled: false, state: "off" });
   expect(await scene.balance()).toBe("15.00");
+});
+
+test.each<[string, (scene: Scene) => Promise<unknown>]>([
+  ["the customer has paid", (scene) => scene.topUp(1_000).then(scene.watch)],
+  [
+    "a recharge has succeeded",
+    async (scene) => {
+      scene.on("2026-03-03");
+      for (let times = 0; times < 2; times++) await scene.sweep();
+    },
+  ],
+  [
+    "the last attempt has failed and recharges are switched on again",
+    async (scene) => {
+      for (const day of ["2026-03-03", "2026-03-05", "2026-03-07"] as const) {
+        scene.faults.push("refusal");
+        scene.on(day);
+        for (let times = 0; times < 2; times++) await scene.sweep();
+      }
+      expect(await scene.settings()).toMatchObject({ enabled: false });
+      await scene.update({ enabled: true });
+    },
+  ],
+])("the first failure after %s is followed by an attempt on the next day", async (_, end) => {
+  const scene = await newRechargeScene();
+  scene.faults.push("refusal");
+  await runLow(scene);
+  await end(scene);
+  scene.on("2026-03-10");
+  scene.faults.push("refusal");
+  await runLow(scene, (await scene.wallet()).posted - 500);
+  const failed = await scene.changes("billing.recharge.failed");
+  expect(failed.at(-1)?.after["retry_at"]).toBe("2026-03-11T12:00:00.000Z");
+});
+
+test.each([
+  ["is logged for the operator if the provider refused it", "The account of the operator is closed.", 1],
+  ["is not logged as an error if the bank declined it", undefined, 0],
+] as const)("a failed charge %s", async (_, refusal, errors) => {
+  const scene = await newRechargeScene("declined");
+  const { charge } = scene.work.payments;
+  scene.work.payments.charge = async (input) => ({ ...(await charge(input)), ...(refusal && { refusal }) });
+  const logged: unknown[] = [];
+  scene.work.log = { ...scene.work.log, error: (_message, data) => void logged.push(data) };
+  await runLow(scene);
+  expect(await rechargesOf(scene)).toEqual([["failed", "25.00"]]);
+  expect(logged).toHaveLength(errors);
+  if (refusal) expect(logged[0]).toMatchObject({ account_id: scene.accountId, reason: refusal });
 });
 
 test("a refused charge ends its recharge, and the next recharge uses the changed amount", async () => {
@@ -281,14 +454,21 @@ test.each(["works", "declined", "confirm"] as const)(
   },
 );
 
+test("a card that is saved while a declined charge is settled is charged at once", async () => {
+  const scene = await newRechargeScene("declined");
+  const isMethod = ({ PK, SK }: { PK: string; SK: string }): boolean =>
+    PK === `ACCOUNT#${scene.accountId}` && SK === "PAYMENT_METHOD";
+  await scene.post(spend(1_500));
+  await scene.watch();
+  await afterReading(isMethod, () => scene.enter("works"), scene.sweep);
+  for (let times = 0; times < 2; times++) await scene.sweep();
+  expect(await scene.balance()).toBe("40.00");
+  expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+});
+
 test("a replaced card is removed at the provider, at once or after the charge that uses it", async () => {
   const scene = await newRechargeScene();
-  const removed: string[] = [];
-  const { removeCard } = scene.work.payments;
-  scene.work.payments.removeCard = async (id) => {
-    removed.push(id);
-    await removeCard(id);
-  };
+  const removed = watchRemovals(scene);
   scene.on("2026-03-02", "13:00");
   await scene.enter("works");
   expect(removed).toHaveLength(1);
@@ -300,6 +480,21 @@ test("a replaced card is removed at the provider, at once or after the charge th
   scene.on("2026-03-03");
   await scene.sweep();
   expect(new Set(removed).size).toBe(2);
+});
+
+test("a replaced card is kept at the provider until the bank has processed its charge", async () => {
+  const scene = await newRechargeScene();
+  const removed = watchRemovals(scene);
+  const bank = slowBank(scene);
+  await runLow(scene);
+  scene.on("2026-03-02", "13:00");
+  await scene.enter("works");
+  await scene.sweep();
+  expect([bank.asked, removed]).toEqual([1, []]);
+  bank.status = "succeeded";
+  scene.on("2026-03-03");
+  await scene.sweep();
+  expect(removed).toHaveLength(1);
 });
 
 test("a card is removed at the provider once, and a deletion without a card asks the provider for nothing", async () => {
@@ -358,6 +553,20 @@ test("an invoice that the wallet cannot pay is paid by a recharge of the missing
   expect(await scene.account()).toMatchObject({ status: "active" });
   expect(await rechargesOf(scene)).toEqual([["succeeded", ((invoice?.total ?? 0) / 100 - 30).toFixed(2)]]);
   expect(await scene.balance()).toBe("0.00");
+});
+
+test.each([
+  ["50.00", "50.00", "the whole debt"],
+  ["49.99", "25.00", "the usual amount, because the whole debt would pass the cap"],
+])("of a debt of 50.00, a recharge under a monthly cap of %s takes %s: %s", async (monthly_cap, amount) => {
+  const scene = await newRechargeScene();
+  await scene.update({ monthly_cap });
+  await scene.post(spend(3_000));
+  await scene.tell(refunds(scene.accountId, 5_000));
+  expect(await scene.state()).toMatchObject({ owed: 5_000 });
+  await scene.watch();
+  await scene.sweep();
+  expect(await rechargesOf(scene)).toEqual([["succeeded", amount]]);
 });
 
 test("the card is not charged for an invoice that the monthly cap does not allow to pay", async () => {

@@ -37,6 +37,15 @@ test("shows the permissions on the account, and on the resources of narrower gra
   );
 });
 
+test("shows the permissions of several grants on the same resource together", async () => {
+  const account = await newAccount();
+  const scope = { type: "workspace" as const, id: await newWorkspace(account, "Sales") };
+  const user = await newMember(account, { capability: "domain.view", scope }, { capability: "dns.view", scope });
+  const { scopes } = (await permissionsOf(account, user)).body;
+  expect(scopes).toHaveLength(1);
+  expect(scopes[0].capability_keys.toSorted()).toEqual(["account.view", "dns.view", "domain.view"]);
+});
+
 test("leaves out the capabilities of a role that have no effect on its workspace, domain or mailbox", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");

@@ -1,9 +1,16 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { mintServiceToken, servicePrincipal, tokenWrite } from "../../../shared/auth/service-token.ts";
+import {
+  expectedService,
+  mintServiceToken,
+  servicePrincipal,
+  tokenKey,
+  tokenWrite,
+} from "../../../shared/auth/service-token.ts";
+import { SeenItems } from "../../../shared/table/seen-items.ts";
 import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
@@ -37,6 +44,25 @@ test("a well-formed token is refused if no such token is stored, or if its secre
   const guessed = mintServiceToken(Buffer.concat([seed.subarray(0, 32), randomBytes(80)]));
   expect(guessed.publicId).toBe(minted.publicId);
   for (const token of [mintServiceToken().token, guessed.token]) expect((await me(token)).status).toBe(401);
+});
+
+test("a process expects the service account of a token that it has accepted, until the token is revoked or expires", async () => {
+  const seed = randomBytes(112);
+  const minted = mintServiceToken(seed);
+  const [start, end] = [new Date("2026-03-01T00:00:00Z"), new Date("2026-03-02T00:00:00Z")];
+  const token = { id: randomUUID(), accountId: randomUUID(), minted, expiresAt: end.toISOString() };
+  await testTable().attempt(tokenWrite(token));
+  const seen = new SeenItems();
+  expect(expectedService(minted.token, seen, start)).toBeUndefined();
+  const principal = await servicePrincipal(minted.token, { ...testTable(), seen }, start);
+  expect(principal).toMatchObject({ type: "service_account", id: token.id, account_id: token.accountId });
+  expect(expectedService(minted.token, seen, start)).toEqual(principal);
+  const guessed = mintServiceToken(Buffer.concat([seed.subarray(0, 32), randomBytes(80)]));
+  for (const other of [guessed.token, `${minted.token}0`]) expect(expectedService(other, seen, start)).toBeUndefined();
+  expect(expectedService(minted.token, seen, end)).toBeUndefined();
+  const key = tokenKey(minted.publicId);
+  seen.note({ ...key, ...seen.recall(key), revoked_at: start.toISOString() });
+  expect(expectedService(minted.token, seen, start)).toBeUndefined();
 });
 
 test("a token with any changed character is refused without a read of the table", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { hourMs, setClockAhead } from "../../../../shared/core/time.ts";
 import {
@@ -25,7 +25,10 @@ import {
   type User,
 } from "../../../support/world.ts";
 
-afterEach(() => setClockAhead(0));
+afterEach(() => {
+  setClockAhead(0);
+  vi.useRealTimers();
+});
 
 const inHours = (hours: number): string => new Date(Date.now() + hours * hourMs).toISOString();
 const later = (hours: number): void => setClockAhead(hours * hourMs);
@@ -61,6 +64,27 @@ test("a repeat after the end of the grant gets the stored answer, and a new requ
   expect(await send("two")).toMatchObject(refused);
   setClockAhead(0);
   expect((await send("two")).status).toBe(201);
+});
+
+test("a grant gives its permission until the last millisecond before its end, and nothing from its end on", async () => {
+  const account = await newAccount();
+  const user = newUser();
+  const end = inHours(1);
+  await give(account, user.id, "workspace.view", end);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(end) - 1 });
+  expect(await statusOf(account, user)).toBe(200);
+  vi.setSystemTime(Date.parse(end));
+  expect(await statusOf(account, user)).toBe(404);
+});
+
+test("a user whose grant ends keeps the account in the list, because of another grant without an end", async () => {
+  const account = await newAccount();
+  const user = newUser();
+  await give(account, user.id, "workspace.view");
+  await give(account, user.id, "dns.view", inHours(1));
+  later(1.01);
+  expect(await statusOf(account, user)).toBe(200);
+  expect(await accountsOf(user)).toMatchObject({ items: [{ id: account.id }], total: 1 });
 });
 
 describe.each(entryPoints)("by %s", (entryPoint) => {
@@ -214,6 +238,17 @@ describe("nobody gives a permission for longer than they hold it:", () => {
       missing: ["domain.view", "mailbox.view"],
       detail: expect.stringMatching(new RegExp(`^You do not hold domain\\.view on this scope .* ${ends}$`)),
     });
+  });
+
+  test("to another user, not even by a millisecond", async () => {
+    const account = await newAccount();
+    const [user, end] = [newUser(), inHours(2)];
+    for (const key of ["auth.manage", "dns.view"]) await give(account, user.id, key, end);
+    const longer = new Date(Date.parse(end) + 1).toISOString();
+    expect((await give(account, newUser().id, "dns.view", longer, user)).body).toMatchObject({
+      code: "would_escalate",
+    });
+    expect((await give(account, newUser().id, "dns.view", end, user)).status).toBe(201);
   });
 
   test("to themselves, by granting the same permission again", async () => {

@@ -24,6 +24,7 @@ const reasons: Readonly<Record<string, string>> = {
     "One transaction more.",
   "shared/access/service-account.ts: groups.length > maxPurgedGroups → groups.length >= maxPurgedGroups":
     "One transaction more.",
+  "shared/auth/permissions.ts: end ?? [] → ((end)!)": "No end in the list is undefined.",
   "shared/auth/service-token.ts: 112 → (112 + 1)": "One more byte that is not used.",
   "shared/auth/user-token.ts: !issuer → false": "The library accepts only tokens of these issuers.",
   'shared/auth/user-token.ts: payload.sub ?? "" → ((payload.sub)!)': "A token without a subject is refused earlier.",
@@ -32,6 +33,9 @@ const reasons: Readonly<Record<string, string>> = {
   'shared/billing/usage.ts: ended.at(-1)?.last ?? "" → ((ended.at(-1)?.last)!)': "A full page has a last row.",
   "shared/billing/recharges/auto-recharge.ts: version + 1 → version - 1":
     "Successive versions only have to differ from each other and from 0.",
+  "shared/billing/recharges/recharge.ts: charge_id === undefined → false": "A charge that succeeded has an id.",
+  "shared/billing/recharges/recharge.ts: current === undefined → false": "No recharge has the id `undefined`.",
+  "shared/billing/recharges/recharge.ts: method → true": "A recharge has a payment method, whose row is never removed.",
   "shared/billing/usage.ts: 10 → (10 + 1)": "One more mailbox in the first read.",
   "shared/billing/usage.ts: state.live === 0 → false": "An empty list has no rows.",
   "shared/billing/usage.ts: counted → []": "The heads are read later instead of ahead.",
@@ -49,6 +53,16 @@ const reasons: Readonly<Record<string, string>> = {
     "Only ids of records are numbers, and a record is found first.",
   "shared/http/idempotency.ts: a < b → a <= b": "The names of an object's members are different.",
   "shared/http/idempotency.ts: 1 → (1 + 1)": "Only the sign of a comparison matters.",
+  'shared/ledger/book.ts: hold.status ?? "gone" → ((hold.status)!)': "Every hold has a status.",
+  'shared/ledger/book.ts: kind === "hold" && operation.expiresAt !== undefined → true':
+    "A member that is undefined is not stored.",
+  'shared/ledger/book.ts: kind === "hold" && operation.expiresAt !== undefined → kind === "hold" || operation.expiresAt !== undefined':
+    "A member that is undefined is not stored.",
+  "shared/ledger/ledger.ts: reads < maxReads → reads <= maxReads":
+    "One more read of a balance that changes at each read.",
+  "shared/ledger/ledger.ts: others.length > 0 → true": "The balances of no accounts are read without a call.",
+  "shared/ledger/ledger.ts: others.length > 0 → others.length >= 0":
+    "The balances of no accounts are read without a call.",
   "shared/ledger/ledger.ts: movements.get(id) ?? [] → ((movements.get(id))!)": "The book has every settled movement.",
   "shared/ledger/ledger.ts: balances.get(account) ?? emptyBalance → ((balances.get(account))!)":
     "The book has every changed balance.",

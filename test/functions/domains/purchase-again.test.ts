@@ -11,6 +11,7 @@ import { withFault } from "../../support/faults.ts";
 import { buyer, continued, pay, registered, wallet } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
+import { useVat } from "../../support/vat.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 type Result = { domain_name: string; status: string; id: string | null; error_code: string | null };
@@ -133,6 +134,17 @@ test("a repeated purchase keeps the agreed prices, and bought names stay bought"
   expect(await stored(account, last)).toBeUndefined();
   await lapse(account);
   expect((await send()).body).toMatchObject({ successful_count: 6, estimated_total: "84.00" });
+});
+
+test("a repeated purchase tells the prices without VAT, even of a bought domain that was deleted since", async () => {
+  useVat();
+  const account = await funded(await newRoomyAccount(), 1_000_000);
+  const { names, send } = await cutOff(account, 1);
+  const [name = ""] = names;
+  await registered(account, name);
+  await removeForGood(account, name);
+  await lapse(account);
+  expect((await send()).body).toMatchObject({ successful_count: 1, estimated_total: "14.00" });
 });
 
 test("an idempotency key that is used again after its end starts another purchase", async () => {

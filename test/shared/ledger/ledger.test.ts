@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { availableOf, postedOf } from "../../../shared/ledger/balance.ts";
 import { type Ledger, movementKey, readBalance, readEntries } from "../../../shared/ledger/ledger.ts";
 import { MovementConflict, Overdrawn, StoredMovement, type Operation } from "../../../shared/ledger/movement.ts";
+import type { Table } from "../../../shared/table/table.ts";
 import { afterReading } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 import { booksOf, hold, newLedger, operate, spend, topUp } from "./scene.ts";
@@ -70,6 +71,7 @@ test("a hold reserves money without moving it, and a partial capture moves its p
   const { ledger, posted, available, operate } = await ledgerWith(100);
   await operate(hold("h", 70));
   expect([await posted(), await available()]).toEqual([100, 30]);
+  expect(await movementOf(ledger, "h")).toMatchObject({ status: "pending", amount: 70, captured: 0 });
   await expect(operate(spend("too much", 31))).rejects.toMatchObject({ available: 30 });
   await operate({ kind: "capture", id: "h", amount: 20 });
   expect([await posted(), await available()]).toEqual([80, 80]);
@@ -83,7 +85,7 @@ test.for<[string, Operation, Partial<Record<Operation["kind"], "existed" | "refu
   ["expired", { kind: "expire", id: "h" }, { capture: "refused", void: "refused", expire: "existed" }],
 ])(
   "a hold that is %s stays so: the same operation again changes nothing, and other operations are refused",
-  async ([, first, then]) => {
+  async ([state, first, then]) => {
     const { ledger, operate } = await ledgerWith(100);
     await operate(hold("h", 70, new Date(0)));
     await operate(first);
@@ -91,7 +93,7 @@ test.for<[string, Operation, Partial<Record<Operation["kind"], "existed" | "refu
     for (const kind of ["capture", "void", "expire"] as const) {
       const again = operate({ kind, id: "h" });
       if (then[kind] === "existed") expect(await again).toMatchObject([{ existed: true, entries: [] }]);
-      else await expect(again).rejects.toBeInstanceOf(MovementConflict);
+      else await expect(again).rejects.toThrow(new MovementConflict(`The hold h is ${state}, not pending.`));
     }
     await expect(operate({ kind: "capture", id: "h", amount: 69 })).rejects.toBeInstanceOf(MovementConflict);
     expect(await booksOf(table, ledger)).toEqual(books);
@@ -215,6 +217,34 @@ test("a refusal for missing money reads the ledger twice, because money may have
   };
   expect(await callsFor(spend("taken", 41))).toBe(2);
   expect(await callsFor(spend("too much", 61))).toBe(4);
+});
+
+test("a spend is refused as busy, and makes no movement, if the balance changes at each read", async () => {
+  const { ledger, posted, operate: operateHere } = await ledgerWith(100);
+  let topUps = 0;
+  const changing: Table = {
+    ...table,
+    getMany: async (keys) => {
+      const items = await table.getMany(keys);
+      await operateHere(topUp(`topup-${topUps++}`, 1));
+      return items;
+    },
+  };
+  const refused = operate(changing, ledger, [spend("too much", 1_000)]);
+  await expect(refused).rejects.toMatchObject({ code: "busy", extras: { retry_after: 1 } });
+  expect(await posted()).toBe(100 + topUps);
+});
+
+test("each change of a balance and of a movement raises its version, so equal versions mean equal contents", async () => {
+  const { ledger, operate } = await ledgerWith(100);
+  const versions: (number | undefined)[][] = [];
+  for (const operation of [hold("h", 70), { kind: "capture", id: "h" } as const]) {
+    await operate(operation);
+    versions.push([(await readBalance(table, ledger, "wallet")).version, (await movementOf(ledger, "h"))?.version]);
+  }
+  const [[balance = 0, movement = 0] = [], [laterBalance, laterMovement] = []] = versions;
+  expect(laterBalance).toBeGreaterThan(balance);
+  expect(laterMovement).toBeGreaterThan(movement);
 });
 
 test("a spend is not refused if the same spend was made while the ledger was read", async () => {

@@ -50,6 +50,13 @@ function slowBank({ work }: Scene) {
   return bank;
 }
 
+/** Notes the errors that are logged for the operator. */
+function watchErrors({ work }: Scene): [message: string, data: unknown][] {
+  const errors: [string, unknown][] = [];
+  work.log = { ...work.log, error: (message, data) => void errors.push([message, data]) };
+  return errors;
+}
+
 /** Notes the cards that are removed at the provider. */
 function watchRemovals({ work: { payments } }: Scene): string[] {
   const removed: string[] = [];
@@ -174,6 +181,20 @@ test("a charge whose recharge is not known is credited, because the money was ta
   expect(await scene.balance()).toBe("55.00");
 });
 
+test("a charge that succeeds after the account was closed is credited, and reported to the operator once", async () => {
+  const scene = await newRechargeScene();
+  scene.faults.push("after");
+  await runLow(scene);
+  const [charge] = scene.charges;
+  if (!charge) throw new Error("nothing was charged");
+  await closeAccount(testTable(), scene.accountId, scene.work.now());
+  const { posted } = await scene.wallet();
+  const logged = watchErrors(scene);
+  for (let times = 0; times < 2; times++) await settleRecharge(charge, scene.work);
+  expect(logged).toEqual([["a closed account was paid", { account_id: scene.accountId, amount: "25.00" }]]);
+  expect((await scene.wallet()).posted).toBe(posted + 2_500);
+});
+
 test.each([
   ["2026-03-31", { month_amount: "25.00", month_count: 1 }],
   ["2026-04-01", { month_amount: "0.00", month_count: 0 }],
@@ -289,12 +310,11 @@ test.each([
   const scene = await newRechargeScene("declined");
   const { charge } = scene.work.payments;
   scene.work.payments.charge = async (input) => ({ ...(await charge(input)), ...(refusal && { refusal }) });
-  const logged: unknown[] = [];
-  scene.work.log = { ...scene.work.log, error: (_message, data) => void logged.push(data) };
+  const logged = watchErrors(scene);
   await runLow(scene);
   expect(await rechargesOf(scene)).toEqual([["failed", "25.00"]]);
   expect(logged).toHaveLength(errors);
-  if (refusal) expect(logged[0]).toMatchObject({ account_id: scene.accountId, reason: refusal });
+  if (refusal) expect(logged[0]?.[1]).toMatchObject({ account_id: scene.accountId, reason: refusal });
 });
 
 test("a refused charge ends its recharge, and the next recharge uses the changed amount", async () => {

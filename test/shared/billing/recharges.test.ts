@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { closeAccount } from "../../../shared/billing/close.ts";
-import { deletePaymentMethod } from "../../../shared/billing/recharges/auto-recharge.ts";
+import { deletePaymentMethod, readSettings } from "../../../shared/billing/recharges/auto-recharge.ts";
 import { readMethod, rechargeQueue } from "../../../shared/billing/recharges/payment-method.ts";
 import { settleRecharge } from "../../../shared/billing/recharges/recharge.ts";
 import type { ChargeState } from "../../../shared/providers/payments/payments.ts";
@@ -181,6 +182,36 @@ test("a charge whose recharge is not known is credited, because the money was ta
   expect(await scene.balance()).toBe("55.00");
 });
 
+test("a success that is reported late for a recharge that was given up leaves the next recharge running", async () => {
+  const scene = await newRechargeScene();
+  scene.faults.push("after");
+  await runLow(scene);
+  const [first] = scene.charges;
+  if (!first) throw new Error("nothing was charged");
+  await scene.update({ enabled: false });
+  scene.on("2026-03-03");
+  await scene.sweep();
+  await scene.update({ enabled: true });
+  const bank = slowBank(scene);
+  await scene.watch();
+  await scene.sweep();
+  await settleRecharge(first, scene.work);
+  expect(await scene.settings()).toMatchObject({ state: "running", month_count: 2 });
+  await runLow(scene, 3_500);
+  expect(bank.charged).toBe(1);
+});
+
+test("a charge that is reported with two amounts is credited with the first one, and reported to the operator", async () => {
+  const scene = await newRechargeScene();
+  await runLow(scene);
+  const [charge] = scene.charges;
+  if (!charge) throw new Error("nothing was charged");
+  const logged = watchErrors(scene);
+  await settleRecharge({ ...charge, amount: 9_900 }, scene.work);
+  expect(await scene.balance()).toBe("40.00");
+  expect(logged.map(([message]) => message)).toContain("a charge was reported with two amounts");
+});
+
 test("a charge that succeeds after the account was closed is credited, and reported to the operator once", async () => {
   const scene = await newRechargeScene();
   scene.faults.push("after");
@@ -266,8 +297,17 @@ test("a declined charge is tried again after 1, 3 and 5 days, then recharges are
     ...days.map((day) => expect.stringContaining(day)),
     null,
   ]);
+  const [disabled] = await scene.changes("billing.recharge.disabled");
+  expect(disabled?.after["reason"]).toMatch(/^The last 4 recharges failed: ./);
   expect(await scene.settings()).toMatchObject({ enabled: false, state: "off" });
   expect(await scene.balance()).toBe("15.00");
+});
+
+test("a watch of a wallet that has enough changes no settings", async () => {
+  const { accountId, watch } = await newRechargeScene();
+  const before = await readSettings(testTable(), accountId, "2026-03-02");
+  await watch();
+  expect(await readSettings(testTable(), accountId, "2026-03-02")).toEqual(before);
 });
 
 test.each<[string, (scene: Scene) => Promise<unknown>]>([
@@ -587,6 +627,28 @@ test.each([
   await scene.watch();
   await scene.sweep();
   expect(await rechargesOf(scene)).toEqual([["succeeded", amount]]);
+});
+
+test("no recharge begins for an account that somebody suspended, but one begins if billing suspended it for its debt", async () => {
+  const scene = await newRechargeScene();
+  await scene.post(spend(1_500));
+  await setAccountStatus(testTable(), scene.accountId, "suspended", scene.work.now());
+  await scene.watch();
+  await scene.sweep();
+  expect(await rechargesOf(scene)).toEqual([]);
+  const owing = await newRechargeScene();
+  await owing.update({ enabled: false });
+  await owing.use({ mailboxes: 20 });
+  owing.on("2026-04-01");
+  await owing.run("2026-03-31");
+  owing.on("2026-04-20");
+  await owing.run("2026-04-19");
+  expect(await owing.account()).toMatchObject({ status: "suspended" });
+  await owing.update({ enabled: true });
+  await owing.watch();
+  await owing.sweep();
+  expect((await rechargesOf(owing)).map(([verb]) => verb)).toEqual(["succeeded"]);
+  expect(await owing.account()).toMatchObject({ status: "active" });
 });
 
 test("the card is not charged for an invoice that the monthly cap does not allow to pay", async () => {

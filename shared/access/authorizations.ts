@@ -109,7 +109,7 @@ export function permissionOf(grantable: Grantable): Permission {
   return { ...given, ...(scope ? { scope } : {}), ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
-/** The items that `assign` reads. `assign` reads the resource and the holder twice, so their keys are listed twice. */
+/** Items that `assign` reads. `assign` reads the resource and the holder twice, so their keys are listed twice. */
 export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
   const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
@@ -121,8 +121,9 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
  * subject has the same assignment already, that assignment gets the new end. A subject can have several equal
  * assignments that earlier versions of the product made. All of them get the new end. Throws:
  * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
- * - 409 `last_owner` if the subject is the only owner whose ownership does not end, and the new ownership would end;
- * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
+ * - 409 `last_owner` if the subject is the only user whose ownership does not end, and the new ownership would end;
+ * - 409 `limit_reached` if the subject would hold too many grants, if the account would have too many owners, or if the
+ *   groups of the account would not fit into one item;
  * - 422 for a group, service account, resource or role that the account does not have;
  * - 422 for a capability or role that allows nothing on the resource.
  */
@@ -215,7 +216,7 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
  * - 403 `would_escalate` if the assignment is ownership, and the caller is neither an owner nor a super admin;
  * - 403 `would_escalate` if the assignment is super admin, and the caller is not a super admin;
  * - 404 if the account has no such assignment, or if the assignment has ended by itself;
- * - 409 `last_owner` if the account would have no owner whose ownership does not end.
+ * - 409 `last_owner` if the account would have no user whose ownership does not end.
  */
 export async function revoke(
   accountId: string,

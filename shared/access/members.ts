@@ -52,8 +52,7 @@ export const AccountMember = z
     subject_id: Id.meta({ description: "The id of the user or service account." }),
     subject_type: MemberType.meta({ description: "The type of the member." }),
     email: z.string().nullable().meta({
-      description:
-        "The user's e-mail address. Null for a service account, and for a user until a token of the user has contained the address.",
+      description: "The user's e-mail address. Null for a service account, and for a user whose address is not known.",
     }),
     name: z.string().nullable().meta({
       description: "The user's full name if it is known, or the service account's name.",

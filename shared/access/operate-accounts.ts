@@ -98,10 +98,11 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
 }
 
 /**
- * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account
- * has the status already, nothing changes. The only exception is an account that is suspended again: `updated_at`
- * changes, and a suspension for a debt becomes a suspension by the operator. A payment does not lift a suspension by
- * the operator.
+ * Moves an account to another status. For `closed` see `closeAccount`. Otherwise nothing changes if the account has the
+ * status already. The only exception is an account that is suspended again: `updated_at` changes, and a suspension for
+ * a debt becomes a suspension by the operator. A payment does not lift a suspension by the operator. Throws:
+ * - 404 if there is no such account;
+ * - 409 `account_closed` if the account is closed, and `status` is another status.
  */
 export async function setAccountStatus(
   table: Table,

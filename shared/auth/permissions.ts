@@ -74,9 +74,12 @@ export type Permissions = {
    * principals the account answers 404.
    */
   member: boolean;
-  /** True for account owners and super admins. */
+  /** True for account owners, and if `superAdmin` is true. */
   everything: boolean;
-  /** Whether the principal is a super admin. Besides the operator, only super admins give and revoke super admin. */
+  /**
+   * True if the principal was found to be a super admin. Authorization looks only if the principal's other permissions
+   * are not enough. Besides the operator, only super admins give and revoke super admin.
+   */
   superAdmin: boolean;
   grants: readonly EffectiveGrant[];
   /** When `member`, `everything` and `superAdmin` end. If one of them does not end, its time is absent. */

@@ -17,7 +17,7 @@ export type Principal = {
   locale?: string;
   /** The account of a service account; undefined for a user, who can belong to many accounts. */
   account_id?: string;
-  /** The `groups` claim, as the issuer sent it. */
+  /** The texts in the `groups` claim; empty for a service account. */
   groups: readonly string[];
 };
 

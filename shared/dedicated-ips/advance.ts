@@ -137,8 +137,8 @@ function scheduleRetry(
 }
 
 /**
- * Activates a host that proves its addresses. If another holder keeps one of the addresses, the host keeps its status,
- * and is checked again later.
+ * Activates a host that proves its addresses. If another holder keeps one of the addresses, the host waits like a host
+ * without proof (`awaitProof`).
  */
 async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   try {

@@ -110,8 +110,8 @@ async function priceFor(
 ): Promise<{ price: number; currency: string; unchanged: Write }> {
   const { state, currency } = await billingOf(table, accountId);
   const today = dayOf(at);
-  // A dedicated IP is charged by the plan, so an account without a plan cannot have a dedicated IP. For the same
-  // reason, `cancelPlan` refuses to cancel the plan of an account that has a dedicated IP.
+  // A managed dedicated IP is charged by the plan, so an account without a plan cannot claim one. For the same reason,
+  // `cancelPlan` refuses to cancel the plan of an account that has one.
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;

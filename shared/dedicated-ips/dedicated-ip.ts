@@ -61,7 +61,7 @@ const Address = z
     fcrdns_confirmed: z
       .boolean()
       .meta({ description: "Whether the name in `rdns` leads back to the address (forward-confirmed reverse DNS)." }),
-    healthy: z.boolean().meta({ description: "Whether the last check of the address found everything correct." }),
+    healthy: z.boolean().meta({ description: "Whether the address passed its last completed check." }),
     message: z.string().meta({ description: "The result of the last check, or what to do, for people." }),
     setup_record: SetupRecord.nullable().meta({
       description:
@@ -152,7 +152,7 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   sealed_relay_password: z.string().optional(),
   /** When the setup key of a host was issued. */
   key_issued_at: Timestamp.optional(),
-  /** The status before the suspension by the operator. */
+  /** The status that a suspended dedicated IP gets when it is resumed: usually its status before the suspension. */
   suspended_from: IpStatus.optional(),
   /** When the worker checks the dedicated IP next; null if no check is scheduled. */
   due_at: Timestamp.nullable(),

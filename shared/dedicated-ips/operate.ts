@@ -40,7 +40,7 @@ export function suspendIp(table: Table, ref: IpRef, reason: string | null, now: 
 }
 
 /**
- * Gives a suspended dedicated IP its earlier status back, and schedules a check unless this status is
+ * Gives a suspended dedicated IP the status in `suspended_from`, and schedules a check unless this status is
  * `pending_authorization`. Throws 404 if there is no such dedicated IP, and 409 `ip_not_ready` if it is not suspended.
  */
 export function resumeIp(table: Table, ref: IpRef, now: Date): Promise<DedicatedIp> {

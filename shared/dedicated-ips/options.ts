@@ -58,7 +58,7 @@ export const aheadOfOptions = (accountId: string): Ahead => ({
   ranges: [optionsRange, freeRange()],
 });
 
-/** The options that the account can claim, with today's prices; with `country`, only the options of this country. */
+/** All options, with today's price for the account; with `country`, only the options of this country. */
 export async function availableOptions(
   accountId: string,
   country: string | undefined,

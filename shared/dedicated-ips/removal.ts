@@ -120,7 +120,7 @@ const ipInUse = (ip: StoredIp, context: Context): Problem => {
 };
 
 /**
- * The items that `deleteIp` reads. The addresses of a host are known only if this process has seen the host's row.
+ * Items that `deleteIp` reads. The addresses of a host are known only if this process has seen the host's row.
  * Without them, the holders of the addresses are left out.
  */
 export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expected): Ahead {

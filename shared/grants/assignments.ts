@@ -123,8 +123,11 @@ export async function planAssignments(
 
 /**
  * Plans a new end time for the assignments `same`, which have not ended and give one subject the same permission. There
- * can be several of them, because earlier versions of the product made equal assignments. Throws 409 `last_owner` if
- * the subject is the only owner whose ownership does not end, and this ownership would get an end.
+ * can be several of them, because earlier versions of the product made equal assignments. Throws:
+ * - 404 for a group or service account that the account does not have;
+ * - 409 `last_owner` if the subject is the only user whose ownership does not end, and this ownership would get an end;
+ * - 409 `limit_reached` if the account would have too many owners whose ownership does not end, or if the groups of the
+ *   account would not fit into one item.
  */
 export async function planNewEnds(
   table: Reader,
@@ -244,7 +247,7 @@ async function rankWrites(
 /**
  * Plans the revocation of assignments, and moves them to the list of revoked assignments. Assignments that have ended
  * by themselves are recorded as expired. `otherChanges` are changes of holders to make in the same transaction. Throws
- * 409 `last_owner` if the account would have no owner whose ownership does not end.
+ * 409 `last_owner` if the account would have no user whose ownership does not end.
  */
 export async function planRevocation(
   table: Reader,

@@ -321,7 +321,10 @@ export async function planOwnerRemoved(table: Reader, accountId: string, userId:
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const remaining = owners.user_ids.filter((id) => id !== userId);
   if (remaining.length === 0)
-    throw new Problem("last_owner", "This is the last user who owns the account. Make another user an owner first.");
+    throw new Problem(
+      "last_owner",
+      "This is the last user whose ownership of the account does not end. Make another such owner first.",
+    );
   return {
     put: { ...ownersKey(accountId), user_ids: remaining, version: owners.version + 1 },
     if: { version: owners.version },

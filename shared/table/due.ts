@@ -93,7 +93,8 @@ const places = new Map<string, string>();
 /**
  * Reads up to `limit` due tasks of a shard, or one more if `limit` is odd. The first half of the result has the
  * earliest tasks. The second half begins where the last call ended, or directly after the first half if this is later
- * or the last call reached the last due task. So an account with many due tasks hides the tasks of other accounts for some runs only.
+ * or the last call reached the last due task. So an account with many due tasks hides the tasks of other accounts for
+ * some runs only.
  */
 async function readInTurn(table: Reader, queue: Queue, shard: number, now: Date, limit: number): Promise<DueItem[]> {
   const name = partition(queue, shard);

@@ -135,7 +135,8 @@ const unpriced = (lists: readonly PriceList[]): string[] =>
   );
 
 /**
- * Lists of plan prices, the lists of a currency oldest first. Each list is valid from the beginning of a month, for accounts of its currency.
+ * Lists of plan prices, the lists of a currency oldest first. Each list is valid from the beginning of a month, for
+ * accounts of its currency.
  * - Before the first list of the default currency, the prices in `plans` apply.
  * - If a plan is not in a list, the earlier prices of the plan in the currency continue to apply.
  * - The first list of a currency other than the default currency must have all plans.

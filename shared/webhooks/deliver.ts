@@ -52,7 +52,7 @@ export async function tryOnce(
 export type DeliveryContext = SendContext & { table: Table; random?: () => number };
 
 /**
- * The status of a delivery after `deliver`; `abandoned` if the delivery failed because its webhook is disabled or
+ * The status of a delivery after `deliver`; `abandoned` if the delivery failed because its webhook was disabled or
  * deleted, and `skipped` if another worker has claimed or changed the delivery.
  */
 export type DeliverResult = StoredDelivery["status"] | "abandoned" | "skipped";

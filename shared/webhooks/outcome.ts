@@ -76,7 +76,7 @@ export const isActiveSince = ({ status, enabled_at }: StoredWebhook, since: stri
 
 /**
  * Whether a delivery is cancelled: it is pending, no worker is trying it, and its webhook has not been active since the
- * delivery was created. A cancelled delivery is never tried.
+ * delivery was created. No worker tries a cancelled delivery.
  */
 export const isCancelled = (
   { status, created_at, lease_until }: Pick<StoredDelivery, "status" | "created_at" | "lease_until">,
@@ -119,9 +119,9 @@ export const isReceiverFault = ({ error }: DeliveryAttempt): boolean => error !=
 const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
 
 /*
- * Each webhook has one item with its last success and the time since which it is failing. The item is written when the
- * state changes, and otherwise at most once a minute. If two attempts end at the same time, the last write wins. The
- * next attempt corrects a wrong state.
+ * Each webhook has one item with its last success and the time since which it is failing. Workers write the item when
+ * the state changes, and otherwise at most once a minute. If two attempts end at the same time, the last write wins.
+ * The next attempt corrects a wrong state.
  */
 
 /** The key of the item with a webhook's last success and the time since which it is failing. */

@@ -4,7 +4,8 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /**
- * The wait after each failed attempt, in minutes: ten attempts over about 76 hours, as Standard Webhooks recommends.
+ * The wait after each failed attempt, in minutes: ten attempts over about 76 hours, nearly as Standard Webhooks
+ * recommends.
  */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
 /** How long a delivery is retried, in milliseconds, without the variation and without `Retry-After`. */

@@ -15,8 +15,8 @@ type AttemptOutcome = DeliverResult | "stale" | "error";
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
 /**
- * The default of `limit`. A run takes 40 seconds, and tries about a hundred deliveries a second. A run also reads at
- * most this many due deliveries of a webhook from each shard of the queue.
+ * The default of `limit`. A run takes about 40 seconds at most, and tries about a hundred deliveries a second. A run
+ * also reads at most this many due deliveries of a webhook from each shard of the queue.
  */
 const runLimit = 4_000;
 
@@ -32,8 +32,8 @@ const countedPerWebhook = 200;
  *   delay other webhooks.
  * - Tries up to `limit` deliveries of webhooks that are not failing, `atOnce` at the same time. Begins no delivery
  *   after `budgetMs`.
- * - At the same time, probes up to `limit` failing webhooks with three deliveries each, one after another. Then tries
- *   up to `limit` further deliveries of the webhooks that accepted a delivery.
+ * - At the same time, probes up to `limit` failing webhooks with up to three deliveries each, one after another. Then
+ *   tries up to `limit` further deliveries of the webhooks that accepted a delivery.
  * - After an attempt that will be repeated, the other deliveries of the webhook wait for the next run.
  * - If the table fails during a delivery, the error is logged, and the delivery stays due.
  * - Rejects if the due deliveries or their webhooks cannot be read.

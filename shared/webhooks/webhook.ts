@@ -59,7 +59,7 @@ export const Webhook = z
     status: z.enum(["active", "disabled"]).meta({ description: "Whether the webhook gets events." }),
     disabled_reason: z.enum(["failing", "gone", "by_user"]).nullable().meta({
       description:
-        "Why the webhook is disabled: `failing` after three days without a success, `gone` after the receiver answered 410, `by_user` if a caller disabled it.",
+        "Why the webhook is disabled: `failing` after about three days without a success, `gone` after the receiver answered 410, `by_user` if a caller disabled it.",
     }),
     disabled_at: Timestamp.nullable().meta({ description: "When the webhook was disabled." }),
     previous_secret_expires_at: Timestamp.nullable().meta({
@@ -90,8 +90,8 @@ export const StoredWebhook = Webhook.extend({
   /** The previous secret. Deliveries are also signed with it until `previous_secret_expires_at`. */
   previous_sealed_secret: z.string().nullable(),
   /**
-   * When the webhook was last enabled. Deliveries that were created before this time are not sent. Absent if an earlier
-   * version created the webhook, or enabled it again.
+   * When the webhook was last enabled. Workers do not send deliveries that were created before this time. Absent if an
+   * earlier version created the webhook, or enabled it again.
    */
   enabled_at: Timestamp.optional(),
   version: z.int(),

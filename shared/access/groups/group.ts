@@ -382,7 +382,7 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken` if another group of the account has the new name;
  * - 409 `group_cycle` if the new parent is the group itself or is inside the group;
- * - 409 `limit_reached` if the groups would be nested too deep.
+ * - 409 `limit_reached` if the groups would be nested too deep, or would not fit into one item.
  */
 export async function updateGroup(
   accountId: string,

@@ -129,7 +129,7 @@ const notHeld = () =>
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address, or is a service account;
  * - 409 `invitation_used` if another user has accepted the invitation;
- * - 409 `limit_reached` if the caller would hold too many grants;
+ * - 409 `limit_reached` if the caller would hold too many grants, or the account would have too many owners;
  * - 410 `invitation_ended` if the invitation was revoked or has expired, or if none of its permissions can be given any
  *   more;
  * - 422 if a newer mail has replaced the link.

@@ -173,7 +173,7 @@ export const InvitedAccess = z
     ...permissionMembers,
     is_given: z.boolean().nullable().meta({
       description:
-        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter no longer held the permission or `auth.manage`, the permission had ended, or its resource or role was deleted.",
+        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter no longer held the permission, the permission had ended, or its resource or role was deleted.",
     }),
   })
   .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });

@@ -49,7 +49,7 @@ function at(path: readonly (string | number)[], check: () => void): void {
   }
 }
 
-/** The items that `createInvitation` reads. */
+/** Items that `createInvitation` reads. */
 export function aheadOfInvitation(accountId: string, body: NewInvitation, expected: Expected, now: Date): Ahead {
   const scopes = invitedAccess(accountId, body).flatMap(({ access }) => {
     const scope = "scope" in access ? access.scope : undefined;

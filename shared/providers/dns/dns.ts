@@ -38,7 +38,7 @@ export type Dns = {
   /**
    * Creates a zone with these nameservers as its apex NS RRset, or finds the zone that was made with the same
    * reference. Throws `ZoneExists` while the name still has a zone that was made with another reference, and
-   * `ZoneConflict` while the same nameservers have a zone above or below the name.
+   * `ZoneConflict` if the nameservers cannot hold the zone beside a zone above or below the name.
    */
   createZone: (input: {
     name: string;

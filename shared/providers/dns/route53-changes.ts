@@ -109,7 +109,7 @@ type Owner = { name: string; type: RecordType };
 /** The result when nothing had to be changed. */
 const noChange: Changed = { changeId: "none", isInSync: true };
 
-/** Up to this many RRsets are looked up one by one; for more, the whole zone is read. */
+/** Up to this many RRsets are looked up one by one; for more, the zone is read page by page. */
 const fewLookups = 3;
 
 /** The records and characters that Route 53 counts for a change; an UPSERT counts twice. */

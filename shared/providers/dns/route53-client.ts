@@ -9,7 +9,7 @@ const loadSdk = () => import("@aws-sdk/client-route-53");
 /** A client of Route 53, and the commands it can send. */
 export type Route53 = { client: Route53Client; sdk: Awaited<ReturnType<typeof loadSdk>> };
 
-/** A client that makes three attempts per call; each attempt ends after `timeoutMs`. */
+/** A client that makes up to three attempts per call; each attempt ends after `timeoutMs`. */
 export async function connectRoute53(timeoutMs: number, endpoint?: string): Promise<Route53> {
   const sdk = await loadSdk();
   const client = new sdk.Route53Client({
@@ -26,7 +26,7 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
   return { client, sdk };
 }
 
-/** The problem for callers when Route 53 does not answer, or its answer is incomplete. */
+/** The problem for callers when Route 53 gives no usable answer at the moment. */
 export const route53Unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The DNS service does not answer.", { retry_after: 5 });
 

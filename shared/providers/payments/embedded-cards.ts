@@ -33,8 +33,8 @@ const chargeKey = (reference: string): Key => ({ PK: "CHARGES", SK: `CHARGE#${re
 const returnsKey = (paymentId: string): Key => ({ PK: `PAYMENT#${paymentId}`, SK: "RETURNS" });
 
 /**
- * The result when a test card is charged. Payments by a `disputes` card succeed, and then the local page opens a
- * dispute.
+ * The result when a test card is charged. A `disputes` card works like a `works` card: a button of the local page
+ * disputes the payment.
  */
 const Behaviour = z.enum(["works", "declined", "confirm", "disputes"]);
 type Behaviour = z.output<typeof Behaviour>;
@@ -44,7 +44,7 @@ export const testCards: Readonly<Record<Behaviour, { number: string; text: strin
   works: { number: "4242424242424242", text: "Every charge succeeds" },
   declined: { number: "4000000000000341", text: "Can be saved, but every charge is declined" },
   confirm: { number: "4000002760003184", text: "Every charge needs a confirmation by the payer" },
-  disputes: { number: "4000000000000259", text: "Every charge succeeds and is disputed" },
+  disputes: { number: "4000000000000259", text: "Every charge succeeds. Dispute it at /_local/payments" },
 };
 
 const StoredCard = z.object({
@@ -271,7 +271,7 @@ const refundId = (paymentId: string, number: number): string => `re_${number}_${
 export const ReturnAct = z.enum(["refund", "refund-half", "fail-refund", "dispute", "win", "lose"]);
 export type ReturnAct = z.output<typeof ReturnAct>;
 
-/** Pays a payment back, or opens or decides its dispute. Undefined if the action is not possible any more. */
+/** Refunds or disputes a payment, or changes a refund or a dispute. Undefined if the action is not possible. */
 export function returnPayment(table: Table, payment: LocalPayment, act: ReturnAct): Promise<Returns | undefined> {
   return table.commit(async () => {
     const before = await readReturns(table, payment.id);

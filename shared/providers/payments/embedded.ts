@@ -129,7 +129,7 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
 
 /**
  * Stores a new checkout, or returns the checkout with the same key. Throws if that checkout has another reference,
- * account, amount or currency. Throws `AmountRefused` for an amount that Stripe would not take.
+ * account, amount or currency. Throws `AmountRefused` for an amount that is too small.
  */
 function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {

@@ -109,7 +109,7 @@ export type ChargeState = {
   accountId: string;
   amount: number;
   currency: string;
-  /** For people: why the charge failed. */
+  /** For people: why the charge did not succeed. */
   reason?: string;
   /**
    * For the operator: the provider's error, if the provider refused the charge for a reason that the customer cannot
@@ -174,8 +174,8 @@ export type ProviderEvent = PaymentEvent | CardSetupEvent | CardRemovedEvent | C
  */
 export type Payments = {
   /**
-   * Opens a checkout. The same key and input return the same checkout. The same key with another input throws an Error.
-   * Throws `AmountRefused` if the provider does not take the amount.
+   * Opens a checkout. The same key and input return the same checkout. The same key with another reference, account,
+   * amount or currency throws an Error. Throws `AmountRefused` if the provider does not take the amount.
    */
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**

@@ -135,7 +135,7 @@ export type Lookups = {
  * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
  * - Undefined for an event of a type that this product does not use, for a session that is complete but not paid yet,
  *   for a dispute that is only an inquiry, and for an object that is not ours.
- * - Undefined for a refund, a dispute or a removed card that we cannot read.
+ * - Undefined for a body that is no event, and for a refund, a dispute or a removed card that we cannot read.
  * - Throws 400 `malformed_request` for an invalid signature.
  * - Throws an Error for a session or a charge of ours that we cannot read, so that Stripe sends the event again.
  */

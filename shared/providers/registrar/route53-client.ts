@@ -38,7 +38,7 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
   };
 }
 
-/** The problem for callers when the registrar does not answer, or its answer is incomplete. */
+/** The problem for callers when the registrar gives no usable answer at the moment. */
 export const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 10 });
 

@@ -77,7 +77,7 @@ export async function setNameservers(
   }
 }
 
-/** The codes with which Route 53 refuses nameservers. Other codes are faults of ours, such as a missing permission. */
+/** The codes with which Route 53 refuses nameservers. */
 const nameserverRefusals = new Set(["InvalidInput", "TLDRulesViolation", "UnsupportedTLD"]);
 
 /** Stops the automatic renewal of a name by Route 53. */

@@ -32,7 +32,7 @@ import {
 export type Route53RegistrarOptions = {
   /**
    * The time limit of each attempt, in milliseconds. A registration, a renewal and a transfer have one attempt. Every
-   * other call has three.
+   * other call has up to three.
    */
   timeoutMs?: number;
   /** An origin instead of Route 53's, for tests. */
@@ -231,8 +231,8 @@ function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>
 }
 
 /**
- * The offers of Route 53 Domains and the top-level domains it sells; prices and top-level domains are at most an hour
- * old.
+ * The offers of Route 53 Domains, and its top-level domains that `isOffered` allows. Prices and top-level domains are
+ * at most an hour old.
  */
 function offers(connect: () => Promise<Domains>, now: () => Date) {
   const prices = cached(now, async (tld) => askPrices(await connect(), tld));

@@ -27,8 +27,8 @@ function open(key: Buffer, sealed: string, context: Record<string, string>): str
 
 /**
  * Seals secrets with a 256-bit key that the process holds: AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce.
- * Because the nonces are random, a key can seal up to 2^32 secrets. The sealed text is the nonce, the ciphertext and
- * the tag in base64.
+ * Because the nonces are random, a key can seal up to 2^32 secrets. The sealed text is `sealPrefix`, and then the
+ * nonce, the ciphertext and the tag in base64.
  */
 export const embeddedSecrets = (key: Buffer): Secrets => ({
   seal: async (plaintext, context) => {

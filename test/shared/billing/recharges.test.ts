@@ -651,6 +651,26 @@ test("no recharge begins for an account that somebody suspended, but one begins 
   expect(await owing.account()).toMatchObject({ status: "active" });
 });
 
+test("the usual amount pays one of two open invoices if the monthly cap does not allow to pay both", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ enabled: false, monthly_cap: "25.00" });
+  await scene.post(spend(2_900));
+  await scene.use({ mailboxes: 5 });
+  for (const [day, last] of [
+    ["2026-04-01", "2026-03-31"],
+    ["2026-05-01", "2026-04-30"],
+  ] as const) {
+    scene.on(day);
+    await scene.run(last);
+  }
+  expect((await scene.invoices()).map(({ status }) => status)).toEqual(["open", "open"]);
+  await scene.update({ enabled: true });
+  await scene.watch();
+  await scene.sweep();
+  expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+  expect((await scene.invoices()).map(({ status }) => status).toSorted()).toEqual(["open", "paid"]);
+});
+
 test("the card is not charged for an invoice that the monthly cap does not allow to pay", async () => {
   const scene = await newRechargeScene();
   await scene.update({ threshold: "0.01", monthly_cap: "25.00" });

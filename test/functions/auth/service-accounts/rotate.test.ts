@@ -90,6 +90,28 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([await useOf(second.token), await useOf(third.token)]).toEqual([expired, expired]);
   });
 
+  test("the last use of a service account is the latest use of any of its tokens", async () => {
+    const account = await newAccount();
+    const start = Date.now();
+    const program = await newProgram(attempt, account);
+    const second = (await rotate(account, program.id, account.owner, 86_400)).body;
+    vi.useFakeTimers({ toFake: ["Date"], now: start + 3_600_000 });
+    await useOf(program.token);
+    vi.setSystemTime(start + 7_200_000);
+    await useOf(second.token);
+    const { body } = await attempt("auth.service_accounts.list", { account_id: account.id }, account.owner);
+    expect(body).toMatchObject([{ last_used_at: new Date(start + 7_200_000).toISOString() }]);
+  });
+
+  test("from its end on, a service account gets no new token", async () => {
+    const account = await newAccount();
+    const end = Date.now() + 3_600_000;
+    const program = await newProgram(attempt, account, { expires_at: new Date(end).toISOString() });
+    vi.useFakeTimers({ toFake: ["Date"], now: end });
+    const { body } = await rotate(account, program.id, account.owner);
+    expect(body).toMatchObject({ status: 409, code: "service_account_expired" });
+  });
+
   test("nobody gets a token with more permissions than they hold: by grant, role, scope, group or ownership", async () => {
     const account = await newAccount();
     const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };

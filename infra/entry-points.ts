@@ -78,8 +78,8 @@ const mailEndpoint = (
 
 /**
  * The time limit and the memory of a route's function, if they differ from the defaults. A function that calls other
- * services waits for their answer, in three attempts of five seconds. A function that writes also waits up to 15
- * seconds for concurrent writes to the same items.
+ * services waits for their answer, in at most three attempts of five seconds. A function that writes also waits up to
+ * 15 seconds for concurrent writes to the same items.
  */
 function limitsOf({ access, limit, lambda: { table, uses, heavy } }: Route): Partial<LambdaSpec> {
   if (heavy) return { timeoutSeconds: 29, memoryMb: 1_769 };

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List the accounts you can see",
   synonyms: ["my", "companies", "organizations", "customers", "tenants", "which"],
   description:
-    "The accounts of which you are a member, oldest membership first. Then come the accounts that you can see only through the groups in your token, in the order of their ids. A service account sees only its own account. A super admin sees all accounts, oldest first.",
+    "The accounts of which you are a member, oldest membership first. Then come the accounts that you can see only through the groups in your token, in the order of their ids. A service account sees only its own account. A super admin sees all accounts, oldest first, or with a filter by `status` in the order in which they got this status.",
   capability: null,
   open: "Every caller may ask. The answer has only the accounts that the caller can see.",
   access: "read",

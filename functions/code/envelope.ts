@@ -10,7 +10,7 @@ export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
       description:
-        "Your id for this request. Use a new id for each request. If you send a completed program again with the same id and session within an hour, you get the stored envelope, and no call is made again.",
+        "Your id for this request. Use a new id for each request. If you send a completed program again with the same id and session within an hour, you usually get the stored envelope, and no call is made again.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
@@ -41,7 +41,13 @@ const ProgramError = z
       description:
         "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
     }),
-    detail: z.unknown().optional().meta({ description: "The body of the error that REST answers for the same call." }),
+    detail: z
+      .unknown()
+      .optional()
+      .meta({
+        description:
+          "What REST answers for the same call: the body of the error, or the first errors in the body of a 422.",
+      }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),
     parameters: z
@@ -95,7 +101,7 @@ const PlannedWrite = z.object({
   }),
   allowed: z.boolean().nullable().meta({
     description:
-      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if this depends on an earlier write of the program, or if the arguments are too large to check.",
+      "False if the run would refuse this call now: the arguments are not valid, the caller may not make the call, or a rehearsal of the function found another reason, such as a taken name. Most functions that use other systems or have a rate limit of their own are not rehearsed, so the run can still refuse their calls for another reason. Null if this depends on an earlier write of the program, or if the arguments are too large to check.",
   }),
   error: z
     .object({
@@ -142,7 +148,7 @@ const NotKept = z.object({
   name: z.string().meta({ description: "The variable's name." }),
   code: z.enum(["secret", "session_too_large", "not_stored", "read_only"]).meta({
     description:
-      "The reason: the value may contain a secret or a signed address, the session is full, the value could not be stored, or the program may only read.",
+      "The reason: the value may contain a secret or a signed address, the session is full, the value could not or must not be stored, or the program may only read.",
   }),
   message: z.string().meta({ description: "Another way to get the value." }),
 });
@@ -166,7 +172,7 @@ export const CodeResponse = z
       .meta({ description: "The program's result." }),
     responses: z.array(CallResponse).meta({
       description:
-        "One entry for each call that was made, in source order. After a failure also one for each remaining call. Empty if no call could run.",
+        "One entry for each call that was made, in source order. After a failure also one for each remaining call. Empty if no call could run, and after a dry run.",
     }),
     complexity_score: z.number().min(0).meta({
       description:

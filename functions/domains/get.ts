@@ -9,7 +9,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Read a domain",
   synonyms: ["show", "details", "status", "expiry", "settings"],
-  description: "Returns the domain with its DNS records and mailboxes, the first 100 of each.",
+  description:
+    "Returns the domain with up to 100 of its DNS records and up to 100 of its mailboxes, if you can see them.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",

@@ -23,7 +23,11 @@ export const route = defineRoute({
   params: AccountParams,
   query: searchQuery,
   output: z
-    .object({ items: z.array(SearchResult).meta({ description: "The names. The name that you asked for is first." }) })
+    .object({
+      items: z
+        .array(SearchResult)
+        .meta({ description: "The names. The name that you asked for is first, if it is among them." }),
+    })
     .meta({ id: "DomainSearchResponse", description: "Names and their availability." }),
   problems: ["registrar_unavailable"],
   run: async ({ params, query }, context) => {

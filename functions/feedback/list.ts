@@ -15,7 +15,7 @@ export const route = defineRoute({
   summary: "List the account's feedback with our answers",
   synonyms: ["tickets", "reports", "answer", "reply", "status", "bugs", "ideas", "show"],
   description:
-    "The feedback of all members of the account. If you do not have `auth.manage`, you see only your own feedback. The newest comes first, unless you turn the order around. `status` says how far we are with the feedback, and `admin_notes` is our answer.",
+    "The feedback of all members of the account. If you do not have `auth.manage`, you see only your own feedback. The newest comes first, unless you turn the order around. With a filter by `status`, the feedback that got this status last comes first. `status` says how far we are with the feedback, and `admin_notes` is our answer.",
   capability: "account.view",
   access: "read",
   usesPermissions: true,

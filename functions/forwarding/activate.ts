@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Pause or resume a forwarding rule",
   synonyms: ["stop", "start", "disable", "enable", "turn off", "turn on", "redirect", "copies", "holiday", "vacation"],
   description:
-    "While a rule is paused, it sends no copies, and mailboxes keep their mail. Mail to an address that no mailbox has goes to another matching rule or to the catch-all. If the address has neither, the mail is refused. The recipients' agreements stay valid.",
+    "While a rule is paused, it sends no copies, and mailboxes keep their mail. Mail to an address that no mailbox has goes to another matching rule or to the catch-all. If the address has neither, the mail is usually refused. The recipients' agreements stay valid.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

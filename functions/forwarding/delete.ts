@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Delete a forwarding rule",
   synonyms: ["remove", "stop", "end", "redirect", "copies"],
   description:
-    "Deletes the rule and the grants on it. The rule sends no more copies. A link or code that was sent for the rule stops working. Mail to an address that no mailbox has goes to another matching rule or to the catch-all. If the address has neither, the mail is refused.",
+    "Deletes the rule and the grants on it. The rule sends no more copies. A link or code that was sent for the rule stops working. Mail to an address that no mailbox has goes to another matching rule or to the catch-all. If the address has neither, the mail is usually refused.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

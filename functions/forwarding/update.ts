@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Update a forwarding rule",
   synonyms: ["change", "edit", "redirect", "target", "address", "recipient", "keep"],
   description:
-    "Changes the addresses that get the mail, or whether mailboxes keep it. `target_email` replaces the first target, and `target_emails` all targets. A new recipient must agree first, as for a new rule. Until then this recipient gets nothing. A recipient who stays a target need not agree again. A recipient who is removed and later added again must agree again.",
+    "Changes the addresses that get the mail, or whether mailboxes keep it. `target_email` replaces the first target, and `target_emails` all targets. As for a new rule, a new recipient must agree first, unless it is a mailbox of the account that you can see. Until then this recipient gets nothing. A recipient who stays a target need not agree again. A recipient who is removed and later added again must agree again.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

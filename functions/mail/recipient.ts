@@ -19,8 +19,8 @@ function routeFor(request: MailRequest, table: Reader) {
  * Tells the deployment's MX where mail for `?address=` goes:
  * - a mailbox, by its address, an alias, the catch-all or a role (`postmaster`, `abuse`)
  * - the targets of forwarding rules alone (`forward`), for an address that no mailbox has
- * - nowhere, because no mailbox or rule has the address (`none`)
- * - nowhere, because the domain is not handled here, its account is closed, or it has no proved owner (`unknown`)
+ * - nowhere, because no mailbox has the address, and no rule sends its mail on now (`none`)
+ * - nowhere, because of the domain: for example, it is not handled here, or its account is closed (`unknown`)
  *
  * With `?account_id=` and `?mailbox_id=` instead, the answer is the mailbox with this id, or `none`.
  *

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Stop suppressing an address",
   synonyms: ["remove", "unblock", "allow", "send again", "whitelist", "resubscribe", "recipient"],
   description:
-    "Mail of the account is sent to the address again. If a mail to the address bounces again, the address is suppressed again.",
+    "Mail of the account is sent to the address again. A new hard bounce or complaint suppresses the address again.",
   capability: "suppression.manage",
   access: "write",
   params: SuppressionParams,

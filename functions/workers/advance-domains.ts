@@ -33,7 +33,7 @@ import {
 } from "../../shared/table/due.ts";
 
 /**
- * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is due at another
+ * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is not due at this
  * time, or has a status without tasks. A task that fails stays due and is retried. The same queue has tasks of deleted
  * workspaces. Such a task deletes the rest of the workspace.
  */
@@ -121,7 +121,7 @@ export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promi
   return sweepTasks(tasks.flat(), work.log, bounds);
 }
 
-/** Synchronizes a zone, or removes its queue entry if the zone is gone or due at another time. */
+/** Synchronizes a zone, or removes its queue entry if the zone is not due at the time of the entry. */
 async function synchronizeZone(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const zone = await getZone(work.table, accountId, id);
   if (isDue(zone, at)) return void (await syncZone(accountId, id, work));

@@ -90,7 +90,7 @@ async function makeFile(stored: StoredExport, { table, files, now }: ExportServi
   await endExport(stored, "finished", set, { table, now });
 }
 
-/** Stores and records the end of an export. Does nothing if the export is done, or has the status of `set` already. */
+/** Stores and records the end of an export. Does nothing if the export is gone or done, or has the status of `set`. */
 async function endExport(
   { account_id, id }: StoredExport,
   verb: "finished" | "failed",

@@ -4,7 +4,7 @@ import { noteRevocation } from "../../shared/mail/servers/revocations.ts";
 
 /**
  * Stores the revocation that an event causes. Mail servers read the revocations. The bus calls this worker for the
- * events that can revoke access.
+ * events that can cause one.
  */
 export async function handler({ detail }: BusEvent): Promise<void> {
   const event = EventDetail.parse(detail);

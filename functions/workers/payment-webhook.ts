@@ -50,7 +50,7 @@ async function handleEvent(
 /**
  * Receives the payment provider's webhooks, which are authenticated by their signature.
  * - 200: the event was handled, was handled before, or is of no interest.
- * - 400: the event is not from the provider.
+ * - 400: the event has no recent signature of the provider.
  * - 413: the body is too large.
  * - 503: the provider must send the event again.
  */

@@ -6,8 +6,8 @@ import { dirname, join, relative, resolve } from "node:path";
 import { version, type Metafile } from "esbuild";
 
 /**
- * The folders and files of this project on which a bundle can depend: the sources, the bundling code, and the lists of
- * installed packages.
+ * The folders and files of this project on which a bundle can depend: the sources, the bundling code, the settings of
+ * TypeScript, and the lists of installed packages.
  */
 const ownFolders = ["functions", "shared", "infra"];
 const ownFiles = ["package.json", "package-lock.json", "node_modules/.package-lock.json", "tsconfig.json"];
@@ -97,7 +97,7 @@ export async function bundleOnce(
   return metafile;
 }
 
-/** Replaces the cached bundles. If the cache cannot be written, nothing is cached, and every call bundles. */
+/** Replaces the cached bundles. If the cache cannot be written, the new bundles are not cached. */
 async function storeInCache(cache: string, outdir: string, inputs: CachedInputs): Promise<void> {
   const unfinished = `${cache}.${process.pid}`;
   try {

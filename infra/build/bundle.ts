@@ -18,7 +18,7 @@ type BundleOptions = {
    * knows.
    */
   credentials?: "environment" | "anywhere";
-  /** Returns the assets of each Lambda, by the Lambda's name. Called while esbuild works. */
+  /** Returns the assets of each Lambda, by the Lambda's name. Called while the code is bundled. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
   /** Whether the last bundles may be used again if their inputs are the same. */
   isCached?: boolean;

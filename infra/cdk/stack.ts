@@ -30,7 +30,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
     description: "Public customer API for hosted mail",
     // CloudFormation accepts templates of at most 1 MB.
     suppressTemplateIndentation: true,
-    // CloudFormation applies these tags to everything that the stack creates.
+    // CloudFormation applies these tags to the resources of the stack.
     tags: { service: "hosted-mail", stage },
   });
   const common = addCommon(stack, bundleDir, config);
@@ -106,7 +106,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   };
 }
 
-/** Creates an app whose synthesis fails on any finding of cdk-nag's AwsSolutions. */
+/** Creates an app whose synthesis fails on a finding of cdk-nag's AwsSolutions, unless the finding is acknowledged. */
 export function createApp(outdir: string): App {
   const app = new App({
     outdir,

@@ -19,7 +19,7 @@ export type CommandSpec = {
   name: string;
   summary: string;
   description: string;
-  /** Whether the command takes the account from `--account`. */
+  /** Whether the function needs the id of an account. */
   inAccount: boolean;
   words: ArgumentSpec[];
   options: ArgumentSpec[];

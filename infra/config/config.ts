@@ -45,7 +45,8 @@ export const settingFrom = (key: string, context: Context, env: Variables): unkn
 /**
  * Reads the settings of a deployment. A value in the CDK context comes first, then the environment, then the stage's
  * file. Throws `BadConfig`:
- * - for settings that are unknown, malformed or contradictory,
+ * - for unknown settings in the stage's file,
+ * - for malformed or contradictory settings,
  * - if no issuer is configured and the CDK CLI uses an AWS account.
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {

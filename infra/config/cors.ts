@@ -1,4 +1,4 @@
-/** The CORS rules of the deployed and the local gateway, in the form of API Gateway's `CorsConfiguration`. */
+/** The CORS rules of the deployed and the local gateway. */
 export const corsRules = {
   allowMethods: ["GET", "POST", "PATCH", "DELETE"],
   allowHeaders: [

@@ -179,7 +179,7 @@ const groupLines = (all: typeof groups): string[] =>
 const llmsText = (): string =>
   [
     `# ${productName}`,
-    "> An API to manage hosted mail: domains, DNS records, mailboxes, forwarding, dedicated IPs, billing and permissions. Every operation is a REST route, and a function of code mode under the same name.",
+    "> An API to manage hosted mail: domains, DNS records, mailboxes, forwarding, dedicated IPs, billing and permissions. Every operation is a REST route. Nearly all are also functions of code mode, under the same names.",
     "Send `Authorization: Bearer <token>`. The base path is `/v1/public`. The OpenAPI 3.1 document is at `/v1/public/openapi.json`. MCP clients connect to `/v1/public/mcp`, A2A clients to `/v1/public/a2a`.",
     "## Docs",
     groupLines(groups).join("\n"),

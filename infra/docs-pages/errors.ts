@@ -15,7 +15,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   forbidden:
     "You can see the account, but you lack the capability in `required_capability`. Ask somebody with `auth.manage` to grant you this capability.",
   account_suspended:
-    "The account is suspended, and can only be read. `detail` gives the reason. If an invoice is due, pay it with `billing.topup_session.create`. The account is then active again at once. For any other reason, contact us.",
+    "The account is suspended or closed, and can only be read. `detail` gives the reason. If an invoice is due, pay it with `billing.topup_session.create`. The account is then active again at once. For any other reason, contact us.",
   origin_not_allowed:
     "A web page called the API from an origin that is not allowed. Call the API from your server, because visitors can read a token in a web page. Or ask us to allow the origin.",
   invitation_not_yours:

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 
-/** A problem that the person at the command line can fix. The message says how. */
+/** A problem whose message is meant for the person at the command line. */
 export class StartProblem extends Error {}
 
 /** The message of any error. */

@@ -151,7 +151,7 @@ async function openLocked(dbPath: string, open: () => Engine | Promise<Engine>):
 /**
  * Starts the product on one machine: engine, table, handlers, gateway and demo. Sets environment variables of this
  * process, because the handlers read their settings there. On an error, stops everything and throws the error. The
- * error is a `StartProblem` if the user can fix it.
+ * user can fix an error that is a `StartProblem`.
  */
 export async function startRuntime<Demo>(
   settings: Settings,

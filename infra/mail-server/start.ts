@@ -11,8 +11,8 @@ import { defaults, missingPackages, startMailServer } from "./launch.ts";
 const helpText = `MAIL_SECRET=<key> npm run mail-server -- [--api http://127.0.0.1:8080] [--dir <folder>] [--set NAME=value]...
 
 Starts Postfix, Dovecot, nginx, rspamd, postsrsd and the adapter on 127.0.0.1. Needs root. Ctrl-C stops all of them.
-MAIL_SECRET is the API's key for mail servers. --set changes a setting in
-infra/mail-server/conf/settings.json.`;
+MAIL_SECRET is the API's key for mail servers. --set replaces a default in
+infra/mail-server/conf/settings.json for this start.`;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const fail = (text: string, code = 1): never => {

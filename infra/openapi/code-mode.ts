@@ -14,7 +14,7 @@ const A2aMessage = z
     method: z.string().meta({ description: "`SendMessage` to run a program.", example: "SendMessage" }),
     params: z.looseObject({}).optional().meta({
       description:
-        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. `messageId` is the request's id, and `contextId` is the session's id. Ids in `data` take precedence.",
+        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. `messageId` is the request's id, and `contextId` is the session's id. A `request_id` in `data` takes precedence. A `session_id` in `data` must not differ from `contextId`.",
     }),
   })
   .meta({ id: "A2aMessage", description: "A request of the A2A protocol, version 1.0, in its JSON-RPC binding." });
@@ -75,7 +75,7 @@ export const mcpRoute = defineRoute({
   http: { method: "POST", path: "/v1/public/mcp" },
   summary: "Run a program as an MCP tool call",
   description:
-    "Speaks the Model Context Protocol over Streamable HTTP, without sessions. The answer is one JSON object. If the client sends a progress token and accepts `text/event-stream`, the answer to a program that takes more than three seconds can be a stream of server-sent events. Revision 2026-07-28 has `server/discover`, `tools/list` and `tools/call`. Its messages need `_meta`, and headers that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26 have `initialize`, `ping`, `tools/list` and `tools/call`. A notification gets 202 without a body. `notifications/cancelled` ends a running program before its next call. The tool `service_execute` runs the program in `code`. The tool `service_query` does the same for programs that only read. Both answer with the envelope of the A2A endpoint, as text. The document at `/.well-known/oauth-protected-resource/v1/public/mcp` names the token issuers (RFC 9728).",
+    "Speaks the Model Context Protocol over Streamable HTTP, without sessions. The answer is one JSON object. If the client sends a progress token and accepts `text/event-stream`, the answer to a program that takes more than three seconds can be a stream of server-sent events. Revision 2026-07-28 has `server/discover`, `tools/list` and `tools/call`. Its messages need `_meta`, and headers that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26 have `initialize`, `ping`, `tools/list` and `tools/call`. A notification gets 202 without a body. `notifications/cancelled` ends a running program before one of its next calls. The tool `service_execute` runs the program in `code`. The tool `service_query` does the same for programs that only read. Both answer with the envelope of the A2A endpoint, as text. The document at `/.well-known/oauth-protected-resource/v1/public/mcp` names the token issuers (RFC 9728).",
   capability: null,
   open: "Each call of the program is authorized by its own function.",
   access: "write",

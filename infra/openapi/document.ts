@@ -119,7 +119,7 @@ const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
-export const description = `The ${productName} manages hosted-mail accounts, with their workspaces, domains, mailboxes and everything else in them. Every function is a REST route, and a function of code mode under the same name. \`x-extension\` marks a route that the specification does not have.
+export const description = `The ${productName} manages hosted-mail accounts, with their workspaces, domains, mailboxes and everything else in them. Nearly every route is also a function of code mode, under the same name. \`x-extension\` marks a route that the specification does not have.
 
 ## Rate limits
 

@@ -13,7 +13,7 @@ type Members = Record<string, unknown>;
  * fixed values in the place of ids and other values that differ from run to run.
  */
 type RecordedExample = {
-  /** All members of the path, the query and the body by name, in the form of code mode's arguments. */
+  /** All members of the path, the query and the body, by name. */
   arguments: Members;
   /** The status of the answer. */
   status: number;
@@ -40,10 +40,10 @@ const recorded = JSON.parse(readFileSync(join(import.meta.dirname, "examples.jso
   RecordedExample
 >;
 
-/** All operations of the document, in the document's order. */
+/** All operations of the document. */
 const operationRoutes: readonly Route[] = [...routes, functionsRoute, a2aRoute, mcpRoute];
 
-/** The ids of all operations of the document, in the document's order. */
+/** The ids of all operations of the document. */
 export const operationIds: readonly string[] = operationRoutes.map(({ name }) => name);
 
 /** The example of an operation. Throws if the operation has no example. */

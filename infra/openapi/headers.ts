@@ -27,7 +27,7 @@ const answerHeaders = {
   "Idempotency-Replayed": {
     schema: { type: "string", enum: ["true"] },
     description:
-      "`true` if this answer is a replay. An earlier request with the same `Idempotency-Key` took effect, and this is the answer to the earlier request.",
+      "`true` if this answer is a replay. An earlier equal request took effect, and this is the answer to the earlier request.",
   },
   "RateLimit-Policy": {
     schema: { type: "string" },
@@ -60,8 +60,8 @@ const sometimes = ".sometimes";
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
 /**
- * References to the headers of an answer. The answer always has the headers in `always`. The answer has a header in
- * `maybe` only in the cases that the header's description names.
+ * References to the headers of an answer. The answer always has the headers in `always`. The answer can have the
+ * headers in `maybe`.
  */
 export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
@@ -139,7 +139,7 @@ export function requestHeaders(route: Route, isFunction: boolean, takesKey: bool
   return z.object({
     "X-Request-Id": z.string().optional().meta({
       description:
-        "Your id for this request: 1 to 128 visible ASCII characters. The answer, the logs and every error body contain this id. Any other value is replaced by a generated id.",
+        "Your id for this request: 1 to 128 visible ASCII characters. The answer and the logs contain this id. Any other value is replaced by a generated id.",
     }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
     ...(route.http.etag ? Object.fromEntries(conditions) : {}),

@@ -55,7 +55,7 @@ const HTTPValidationError = z
           .meta({ id: "ValidationError", description: "One error in the request." }),
       )
       .optional()
-      .meta({ description: "All errors in the request." }),
+      .meta({ description: "The errors in the request, at most 100." }),
   })
   .meta({ id: "HTTPValidationError", description: "The errors of a request that does not match the schema." });
 

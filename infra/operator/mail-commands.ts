@@ -48,7 +48,7 @@ const routeReasons: Record<string, string> = {
   catch_all: "No mailbox has the address. The mailbox with the catch-all of the domain gets its mail.",
   role: "No mailbox has the address. The first mailbox of the domain gets the mail to postmaster and abuse.",
   forward: "No mailbox has the address. Forwarding rules send its mail to other addresses.",
-  none: "The product has the domain, but no mailbox or rule has the address.",
+  none: "The product has the domain, but no mailbox has the address, and no forwarding rule sends its mail on.",
 };
 
 /** The reason why mail to an address has its destination. `kind` is the kind of the destination. */

@@ -6,8 +6,8 @@
  *   the ledger, invoices and the audit log. A restore must not undo movements of money, because the payment provider
  *   and the registrar do not undo them.
  * - `left`: the restore neither changes nor adds nor removes the row. Some of these rows describe the world outside the
- *   table: usage, the saved card, the addresses of dedicated IPs, the addresses that refuse mail (suppressions). Other
- *   rows were useful only at their time, such as deliveries.
+ *   table: usage, the saved card, the addresses of dedicated IPs, the addresses that refuse mail (suppressions). Some
+ *   others were useful only at their time, such as deliveries.
  */
 export type Rule = "restored" | "kept" | "left";
 

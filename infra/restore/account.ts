@@ -79,7 +79,7 @@ function countsOf(steps: readonly Step[]): Pick<RestoreResult, "add" | "change" 
   return { ...totals, rows };
 }
 
-/** Makes a change as one transaction. Throws if the row has changed since the change was planned. */
+/** Makes a change as one transaction. Throws if a row with a version has changed since the change was planned. */
 const apply = (live: Table, { writes }: Step): Promise<void> =>
   live.commit(async () => ({ value: undefined, writes: await writes(live) }));
 

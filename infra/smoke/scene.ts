@@ -20,7 +20,7 @@ type Leftover = { what: string; remove: () => Promise<unknown> };
 export class Scene {
   readonly api: HostedMail;
   readonly url: string;
-  /** The prefix in the names of everything that this run creates. */
+  /** A text in the names of most resources that this run creates. */
   readonly name = `smoke-${randomBytes(5).toString("hex")}`;
   /** The account to check. The id is empty until the account is known. */
   path: { account_id: string };

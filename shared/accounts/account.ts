@@ -73,7 +73,7 @@ const Debt = z.object({
   /** The amount that the wallet lacked, in minor units. */
   missing: z.int().min(1),
   currency: Currency.default(defaultCurrency),
-  /** The day on which the account is suspended if nothing is paid. Absent on a suspended account. */
+  /** The day on which the account is suspended unless the debt is paid. Absent on a suspended account. */
   suspends_on: Day.optional(),
 });
 export type Debt = z.output<typeof Debt>;

@@ -42,7 +42,7 @@ export const AccessRecord = GrantHolder.extend({
    * The name and the e-mail address of a user, usually from a token of the user. Each is undefined until it is known.
    */
   ...Profile.shape,
-  /** When a token last changed the profile. */
+  /** When `refreshProfile` last changed the profile. */
   profile_at: z.string().optional(),
   /** The groups to which the subject was explicitly added. */
   groups: z.array(z.string()).default([]),

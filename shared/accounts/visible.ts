@@ -39,7 +39,8 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 
 /**
  * A page of the accounts that the principal may see.
- * - A super admin: all accounts, oldest first. The page costs the same with every filter.
+ * - A super admin: all accounts, oldest first. With a filter by status, the accounts are in the order in which they got
+ *   the status. The page costs the same with every filter.
  * - Another user: first the accounts with an access record of the user, in the order in which the user got access. Then
  *   the accounts to which only the groups in the token give access, sorted by id. A page with a filter reads all
  *   accounts of the user. Every page reads all accounts of the user while the table still has an ended access record of

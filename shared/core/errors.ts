@@ -54,7 +54,7 @@ const problems = {
   record_conflict: { status: 409, title: "The record conflicts with another record" },
   dns_external: { status: 409, title: "The domain's DNS is not on our nameservers" },
   zone_conflict: { status: 409, title: "A name above or below has a zone already" },
-  below_delegation: { status: 409, title: "A name above the record is delegated" },
+  below_delegation: { status: 409, title: "A delegation excludes the record" },
   system_managed: { status: 409, title: "The domain's settings manage this record" },
   last_owner: { status: 409, title: "An account needs at least one owner" },
   service_account_expired: { status: 409, title: "The service account has expired" },

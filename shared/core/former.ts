@@ -9,7 +9,7 @@ import { plusDays, type Day } from "./time.ts";
 /** A former value. `until` is the last day that ended with this value. */
 export type Former<T> = T & { until: Day };
 
-/** For how many days former values are kept. A day is always recorded sooner than this. */
+/** For how many days former values are kept. Billing records a day much sooner. */
 const formerDays = 60;
 
 /** The value at the end of a day. `former` are the former values, oldest first. */

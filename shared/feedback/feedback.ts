@@ -75,7 +75,7 @@ export const Feedback = z
       .record(z.string(), z.unknown())
       .meta({ description: "The details that were sent with the feedback. Empty if there were none." }),
     paid_product_feature: z.boolean().meta({ description: "Whether the feedback is about a paid feature." }),
-    status: FeedbackStatus.meta({ description: "The status of the feedback: `new` until somebody has read it." }),
+    status: FeedbackStatus.meta({ description: "The status of the feedback. New feedback is `new`." }),
     created_by_user_id: Id.meta({ description: "The id of the user or service account that submitted the feedback." }),
     submitter_email: z.string().meta({ description: "The submitter's e-mail address at that time, as in `me.get`." }),
     submitter_name: z

@@ -122,8 +122,8 @@ function htmlOf(block: Block): string {
 
 /**
  * The subject of a letter, and its content as text and as HTML. The HTML loads nothing, and has no links except those
- * of buttons. Texts of other people add no markup, no links and no lines. A subject of more than 150 characters is cut,
- * and gets an ellipsis at its end.
+ * of buttons. Texts of other people add no lines, and to the HTML no markup and no links. A subject of more than 150
+ * characters is cut, and gets an ellipsis at its end.
  */
 export function letterOf({ subject: parts, blocks, foot }: LetterContent): Pick<Letter, "subject" | "text" | "html"> {
   const subject = subjectOf(parts);

@@ -45,8 +45,8 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` has the capabilities that
- * a caller needs to see the counted items. If `most` is null, there is no limit.
+ * A limit. `list` is the list of the counted items, if one list of the account has them. `view` has the capabilities
+ * that a caller needs to see the counted items. If `most` is null, there is no limit.
  */
 type Declared = {
   name: string;
@@ -58,7 +58,7 @@ type Declared = {
   view?: Capability | readonly Capability[];
 };
 
-/** Every limit on the contents of an account, and on requests. docs/limits.md has the same table. */
+/** The limits on the contents of an account, and on requests. docs/limits.md has the same table. */
 export const declaredLimits: readonly Declared[] = [
   {
     name: "workspaces",
@@ -277,8 +277,8 @@ export const Limits = z
  */
 export const requestClasses = {
   default: "All requests that are in no other class.",
-  sensitive: "Requests that make or show a secret.",
-  search: "Requests that read much for a short answer.",
+  sensitive: "Requests that make, show or check a secret.",
+  search: "Requests that read much, and some that ask the DNS or the registrar.",
   outbound:
     "Requests that make us send mail or requests to others, change many things at once, make work for our staff, or use a stock that all accounts share.",
 } as const satisfies Partial<Record<LimitClass, string>>;
@@ -297,8 +297,8 @@ const listsOf = (accountId: string): { name: string; list: List }[] =>
   declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
 
 /**
- * The limits of an account. Limits on the contents of the whole account, and on its mails today, have the used number,
- * if the caller may see all of the counted items.
+ * The limits of an account. Most limits on the contents of the whole account, and the limit on its mails today, have
+ * the used number, if the caller may see all of the counted items.
  */
 export async function accountLimits(
   accountId: string,

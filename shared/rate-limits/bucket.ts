@@ -48,15 +48,15 @@ export type Bucket = {
    * include reservations of running programs, so that less seems to remain. After a refusal it includes none.
    */
   tat: number;
-  /** The time of the table's last refusal; 0 if the table has accepted a charge since. `tat` is exact at a refusal. */
+  /** The time of the table's last refusal; 0 if the table has accepted a write since. `tat` is exact at a refusal. */
   refusedAt: number;
   /** The number of leased requests: charged in advance and not used yet. */
   leased: number;
   /** The time until which leased requests can be used. */
   leasedUntil: number;
-  /** The number of requests that were accepted but not charged. The next write charges them. */
+  /** The number of requests that were accepted but not charged. The next charge of a request includes them. */
   owed: number;
-  /** The write in progress. Other requests wait for its result. */
+  /** The write in progress. Requests that need a write wait for its result. */
   writing?: Promise<unknown> | undefined;
 };
 
@@ -116,8 +116,8 @@ type CostToCharge = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
  * The number of requests that one write charges (`total`): the cost minus the leased requests, plus the owed requests,
- * plus the requests to lease (`leasing`). If the cost is 1 and more than half of the burst is left, the write leases a
- * tenth of the burst.
+ * plus the requests to lease (`leasing`). If the cost is 1 and not exact, and more than half of the burst is left, the
+ * write leases a tenth of the burst.
  */
 export function chargeOf(
   bucket: Bucket,
@@ -168,7 +168,7 @@ export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: Cost
 
 /**
  * Whether the last refusal is so recent that a request that does not fit can be refused without asking the table.
- * Later, the bucket may have become emptier than this process knows, because programs give back reservations.
+ * Later, the bucket may have become emptier than this process knows, because programs give back unused costs.
  */
 export const isRefusing = ({ refusedAt }: Bucket, now: number): boolean => now - refusedAt < refusingMs;
 

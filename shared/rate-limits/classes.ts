@@ -11,7 +11,7 @@ export const limitClasses = {
   default: { perMinute: 600, burst: 100, whenTableFails: "open" },
   /** Routes that make, show or check a secret. */
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
-  /** Routes that read much, or that ask the DNS or the registrar. */
+  /** Routes that read much, and some that ask the DNS or the registrar. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
   /**
    * Routes that do one of these:
@@ -25,7 +25,7 @@ export const limitClasses = {
   login_pair: { perMinute: 30, burst: 30, whenTableFails: "closed" },
   /**
    * Attempts to log in with one address through a mail server, from all networks from which nobody has logged in with
-   * this address in the last 30 days.
+   * this address and a password of its mailbox in the last 30 days.
    */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
   /** Attempts to log in from one network through a mail server, with any address. */

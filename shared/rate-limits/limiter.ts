@@ -63,8 +63,8 @@ export type Charge = {
    */
   isMember?: () => Promise<boolean>;
   /**
-   * Whether to charge only the account's own limit, if there is one. The calls of a program use this, because the limit
-   * of the class is charged for the whole program.
+   * Whether to charge only the account's own limit, if there is one. A program's calls of the class `default` use this,
+   * because the limit of this class is charged for the whole program.
    */
   onlyOwn?: boolean;
   /** Whether to charge nothing in advance for later requests. */
@@ -105,9 +105,10 @@ export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; no
 /**
  * Charges a request to its caller's bucket. Throws 429 `rate_limited` if the request does not fit. Returns the state of
  * the limit; undefined if nothing is charged. While a program runs, the state may show less than remains.
- * - Usually makes one conditional write. Makes no write if enough requests are leased, or if the table refused a charge
- *   within the last second.
- * - The reservation of a program takes no room from the request. Only the used part of the program's cost takes room.
+ * - Makes no write if enough requests are leased. Also makes no write if the request does not fit, and the table
+ *   refused a charge within the last second. Otherwise usually makes one conditional write.
+ * - The reservation of a running program takes no room from the request. After the run, the used part of the program's
+ *   cost takes room.
  * - If the table fails, the class decides whether the request is accepted (`whenTableFails`).
  */
 export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
@@ -123,8 +124,9 @@ export async function charge(request: Charge, context: LimiterContext): Promise<
 }
 
 /**
- * Charges a request, and reads the account's own limits if the remembered limits are older than a minute. Meanwhile the
- * request is charged by the remembered limits. If the limit has changed, the request is charged again by the new limit.
+ * Charges a request, and reads the account's own limits unless this process has read them within the last minute.
+ * Meanwhile the request is charged by the limit that is known so far. If the limit has changed, the request is charged
+ * again by the new limit.
  */
 async function chargeTable(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
   const { accountId } = request;
@@ -249,8 +251,8 @@ export function bucketOf(
 }
 
 /**
- * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait until this
- * write has ended.
+ * Runs a write of a bucket after the earlier writes of this process. Later writes of this process wait until this write
+ * has ended.
  */
 export async function writeInTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
   while (bucket.writing) await bucket.writing.catch(() => undefined);

@@ -17,7 +17,7 @@ const count = (description: string) => z.int().min(0).meta({ description });
 
 /**
  * The counts of one day, or of several. One mail to several recipients counts once for each recipient. `deferred`
- * counts every attempt.
+ * counts every attempt that was put off.
  */
 export const MailCounts = z.object({
   sent: count("Mails that our servers accepted to send, one for each recipient."),

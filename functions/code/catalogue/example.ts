@@ -13,8 +13,8 @@ const formats: Record<string, string> = {
 
 /**
  * Writes an example call. The call has the required arguments, and the members of the body's example, if the body has
- * an example. Each value comes from the body's example. Otherwise it is the first example, choice or default in the
- * value's schema, or a placeholder of its type.
+ * an example. A value that the body's example lacks is the first example, choice or default in the value's schema, or a
+ * placeholder of its type.
  */
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;

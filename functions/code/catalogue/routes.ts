@@ -99,7 +99,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "List the functions of code mode",
     synonyms: ["what can you do", "possible", "available", "commands", "calls", "tools", "all", "help"],
     description:
-      "Every function that a program can call, with the capability that it needs. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. In a suspended account, only the writes that are still allowed are listed. In a closed account, no write is listed.",
+      "Every function that a program can call, with the capability that it needs. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. In a suspended account, only the writes that are still allowed are listed. In a closed account, no write to the account is listed.",
     scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
@@ -188,7 +188,7 @@ type Definitions = Readonly<Record<string, Schema>>;
 
 /** The rules of the notation. `functions.explain` returns them together with the types. */
 const notation =
-  "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; other names are in `types`.";
+  "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; capitalised names are in `types`.";
 
 type NotationOptions = {
   definitions?: Definitions;

@@ -135,7 +135,7 @@ const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) =>
 
 type Path = (string | number)[];
 
-/** The value of an argument, as far as the program's text shows the value, and the paths of the unknown parts. */
+/** The value of an expression, as far as the program's text shows the value, and the paths of the unknown parts. */
 type LiteralValue = { value: unknown; unknown: Path[] };
 
 /** Looks up the value of a literal, or of a variable whose value the text shows; undefined if the value is unknown. */
@@ -143,7 +143,9 @@ type LiteralOf = (node: Expression) => unknown;
 
 const ownLiteral: LiteralOf = (node) => (node.kind === "literal" ? node.value : undefined);
 
-/** Reads the value of an argument from its literals, lists and dicts. Without `literalOf` every variable is unknown. */
+/**
+ * Reads the value of an expression from its literals, lists and dicts. Without `literalOf` every variable is unknown.
+ */
 export function literalValue(node: Expression, literalOf = ownLiteral): LiteralValue {
   const unknown: Path[] = [];
   const read = (part: Expression, path: Path): unknown => {

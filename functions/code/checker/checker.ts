@@ -47,7 +47,7 @@ import { invalidAccess, noVariable } from "./unknown-names.ts";
 /** Checks the statements of a program in order, and collects their mistakes and the costs of their calls. */
 class Checker {
   readonly diagnostics = new DiagnosticList();
-  /** Whether the program reads a variable that it does not assign. */
+  /** Whether the program reads a variable that neither an earlier line nor the session in `context` has. */
   readsUnassigned = false;
   /** The cost of each call checked so far. */
   readonly costs: CallCost[] = [];
@@ -240,7 +240,8 @@ class Checker {
 
   /**
    * Reads a method call on an unknown variable, such as `mailboxes.get("id")`, as the function call that was probably
-   * meant. Returns undefined if the variable's name is not similar to the first part of a function's name.
+   * meant. Returns undefined for any other path, and if the variable's name is not similar to the first part of a
+   * function's name.
    */
   #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
     if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;
@@ -392,9 +393,9 @@ export type Checked = {
   score: number;
   /** The score of a dry run of the program. A dry run makes no writes. 0 if the program has a mistake. */
   dryScore: number;
-  /** Whether the program reads a variable that it does not assign. */
+  /** Whether the program reads a variable that neither an earlier line nor the session of the check has. */
   readsUnassigned?: boolean;
-  /** The call with the largest part of the score. */
+  /** The call that would have the highest score if it were the only call of the program. */
   costliest?: CallCost | undefined;
 };
 

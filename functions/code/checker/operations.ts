@@ -97,7 +97,8 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
 
 /**
  * Explains why an expression never equals `value`: the schema of the expression lists its values, and `value` is not
- * among them. Undefined if the expression may equal `value`. `source` is the expression as the program writes it.
+ * among them. Undefined if the expression may equal `value`, or if `value` is neither a text nor a number. `source` is
+ * the expression as the program writes it.
  */
 export function neverEqual(source: string, type: StaticType, value: unknown): string | undefined {
   const values = listedValues(type);

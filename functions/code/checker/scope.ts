@@ -92,7 +92,7 @@ export class Variables {
 export class ConditionScope {
   /** For each surrounding condition, the variables in the condition. A comprehension has an empty entry. */
   readonly #around: (readonly string[])[] = [];
-  /** The number of surrounding conditions in which each variable occurs. */
+  /** How often each variable occurs in the surrounding conditions. */
   readonly #mentioned = new Map<string, number>();
   /** The keys that the program tests with `in`. */
   readonly #tested = new Set<string>();

@@ -201,9 +201,7 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
 
 type CheckedProgram = { checked: Checked; session?: Session | undefined };
 
-/**
- * Parses and checks a program. Loads the session only if the program uses a variable that it does not assign itself.
- */
+/** Parses and checks a program. Loads the session only if the program reads a variable that no earlier line assigns. */
 async function parseAndCheck({ code, readOnly }: Run, ref: SessionRef | undefined): Promise<CheckedProgram> {
   let program: Program;
   try {

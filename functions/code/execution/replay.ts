@@ -54,11 +54,11 @@ type Stored = z.output<typeof Stored>;
  * Runs a program that its sender may send again with the same `requestId`.
  * - A repeat with the same id, program, session and principal within an hour gets the stored envelope. The caller must
  *   still hold the permissions of the first run.
- * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
+ * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope is not
  *   stored. Finished writes are replayed, and the remaining writes are made.
  * - A cancelled program does not run again.
  * - An `idempotencyKey` replaces the id. The key is valid for a day and for one program. Throws 422 if the key was used
- *   for another program that began to run.
+ *   for another program that began to run, and 409 `secret_already_shown` for a repeat whose envelope had a secret.
  * - Throws 409 `idempotency_in_flight` while the first run goes on.
  * - Dry runs have no effect and are never replayed.
  */
@@ -147,8 +147,8 @@ function byHeader(run: Run, key: string) {
 type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: RequestCharges; hasKey: boolean };
 
 /**
- * Stores the envelope of a completed or cancelled program, or releases the claim if the program failed or its envelope
- * must not be stored.
+ * Stores the envelope of a completed or cancelled program, or ends the claim if the program failed or its envelope is
+ * not stored.
  * - An envelope with a secret is never stored. A repeated request with an idempotency key (`hasKey`) gets 409. Without
  *   a key the program runs again.
  * - For a cancelled program at least the outcome is stored, without results, so that the program does not run again.

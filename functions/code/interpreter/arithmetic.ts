@@ -95,7 +95,7 @@ function divide(operator: "//" | "%", a: number, b: number, at: Position): numbe
   const wrong = [a, b].find((value) => !Number.isSafeInteger(value));
   if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${operandWords[operator]}, not ${wrong}.`);
   if (b === 0) throw valueError(at, `\`${operator}\` cannot divide by 0.`);
-  // JavaScript rounds the quotient towards 0, and its remainder has the sign of `a`.
+  // JavaScript's remainder has the sign of `a`, so `(a - rest) / b` is the quotient rounded towards 0.
   const rest = a % b;
   const hasWrongSign = rest !== 0 && Math.sign(rest) !== Math.sign(b);
   if (operator === "%") return hasWrongSign ? rest + b : rest;

@@ -186,7 +186,8 @@ const acceptedTypes = ({ types = [], optional, named }: BuiltinParameter): reado
 
 /**
  * Evaluates a call of a builtin with the values of its arguments. The first value of a method is its receiver. Throws
- * `type_error` at an argument of a wrong type, and `value_too_large` or `too_much_work` for a result beyond the limits.
+ * LanguageError, such as `type_error` at an argument of a wrong type, or `value_too_large` for a result beyond the
+ * limit.
  */
 export function evaluateBuiltin(
   builtin: Builtin,

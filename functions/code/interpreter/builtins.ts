@@ -15,7 +15,7 @@ export const builtinMethods = byName(methodTable);
 
 const builtinList = `the built-in functions are ${functionTable.map(formOf).join(", ")}.`;
 
-/** The hints for builtins of Python that this language does not have. */
+/** The hints for builtins of Python that this language does not have, and for the names of the MCP tools. */
 export const missingBuiltins: ReadonlyMap<string, string> = new Map(
   Object.entries({
     print: "There is no print: write the value alone on the last line, and the answer has the value as last_value.",

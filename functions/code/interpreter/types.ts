@@ -184,8 +184,8 @@ export function listedValues({ schema, definitions = {} }: StaticType): readonly
 }
 
 /**
- * Tells whether a value may be a page: a dict with a member `items`. A comprehension refuses a page, and the error
- * names the page's `items`.
+ * Tells whether a value with a schema may be a page: a dict with a member `items`. A comprehension refuses a page, and
+ * the error names the page's `items`.
  */
 export const isPage = (type: StaticType): boolean =>
   choicesOf(type.schema, type.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);

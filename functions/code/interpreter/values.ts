@@ -99,7 +99,7 @@ export function cannotOrder(a: string, b: string): string {
 
 /**
  * Tells whether number `a` is less than number `b`, or text `a` comes before text `b` by code points. Throws
- * `type_error`.
+ * `type_error` for other types.
  */
 export function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
@@ -189,7 +189,7 @@ export function listHasNoMember(of: string, name: string, members: readonly stri
 
 /**
  * Reads an item of a list, a character of a text, or a member of a dict. A negative index counts from the end. Throws
- * `no_such_member`.
+ * `no_such_member`, and `too_much_work` for a text if too few steps are left.
  */
 export function itemOf(value: unknown, index: unknown, of: () => string, budget: StepBudget, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
@@ -209,7 +209,7 @@ export function itemOf(value: unknown, index: unknown, of: () => string, budget:
 /** The message for an index that is neither a whole number nor a key. */
 export const cannotIndex = (index: string): string => `An index is a whole number or a key, not ${index}.`;
 
-/** The message for an index beyond the end of a list. */
+/** The message for an index outside a list or text. */
 const noItem = (of: string, length: number, index: string | number): string =>
   `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;
 
@@ -232,7 +232,7 @@ export function applyUnary(operator: Unary["operator"], value: unknown, at: Posi
 /** The message for `-` before a value of this type. */
 export const cannotNegate = (type: string): string => `\`-\` takes a number, not a ${type}.`;
 
-/** Evaluates a comparison of two values. Throws `type_error`. */
+/** Evaluates a comparison of two values. Throws LanguageError, and UnknownOperand for `unknownValue`. */
 export function compare(operator: Comparison, a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   requireKnown(a, b);
   switch (operator) {

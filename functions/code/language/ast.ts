@@ -129,8 +129,8 @@ export function callsIn(node: Expression): readonly Call[] {
 }
 
 /**
- * The calls that a comprehension makes for each item of its clause at index `clause`. These calls are in later clauses
- * and in the element.
+ * The calls that a comprehension can make for each item of its clause at index `clause`. These calls are in later
+ * clauses and in the element.
  */
 export function callsAfter(node: Comprehension, clause: number): readonly Call[] {
   if (callsIn(node).length === 0) return none;
@@ -194,7 +194,7 @@ function describeAccess(access: Access): string {
   return `[${access.index.kind === "literal" ? JSON.stringify(access.index.value) : "…"}]`;
 }
 
-/** The literal key or index of an access; undefined if the program computes the key or index. */
+/** The literal key or index of an access; undefined if the access has none. */
 export function literalKey(access: Access): string | number | undefined {
   if (access.kind === "member") return access.name;
   if (access.kind !== "index") return undefined;

@@ -190,8 +190,8 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
 }
 
 /**
- * Whether a word has a meaning or a hint in this language. If one of the first two words of a text has one, the text
- * does not count as prose.
+ * Whether a word has a meaning in this language, or a hint of its own. If one of the first two words of a text has one,
+ * the text does not count as prose.
  */
 const hasMeaning = (word: string): boolean =>
   /^(?:and|or|not|in|for|if|else|as)$/.test(word) || table.has(word) || statements.has(word);

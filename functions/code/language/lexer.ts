@@ -48,7 +48,7 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
  * A token. `kind` is one of these:
  * - `name`, `string`, `format`, `number` or `reserved`;
  * - the text of a keyword or operator, such as `for` or `<=`;
- * - "\n" at the end of a line, and "" at the end of the program.
+ * - "\n" at the end of a line, and "" at the end of the program or of a value in an f-string.
  *
  * The `parts` of a `format` are its texts, and for each value a list of tokens.
  */

@@ -3,7 +3,7 @@
  * lists the limits for callers.
  */
 
-/** The longest program, in bytes of UTF-8. Beyond it: `source_too_large`, or 422 over A2A. */
+/** The longest program, in bytes of UTF-8. Beyond it: `source_too_large` over MCP, or a refused request. */
 export const sourceLimitBytes = 65_536;
 
 /** The deepest nesting of brackets, signs and `else` in a program. Beyond it: `nesting_too_deep`. */

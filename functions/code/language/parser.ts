@@ -85,7 +85,7 @@ function parseBracketed(parser: Parser, close: string, readItem: () => void): vo
   });
 }
 
-/** Takes a name; throws on constants and forbidden names. */
+/** Takes a name. Throws for another token, a constant or a forbidden name. */
 function takeName(parser: Parser): string {
   if (!isNext(parser, "name")) throw expected(parser, "a name");
   const { text, at: position } = next(parser);

@@ -55,7 +55,7 @@ const runUnbound = async (): Promise<never> => {
 };
 
 const common = {
-  // These functions have no route of their own. Only a program calls them, and programs arrive at this route.
+  // These functions have no route of their own. Only a program calls them, and a program can arrive at this route.
   http: { method: "POST", path: "/v1/public/a2a" },
   capability: null,
   open: "A session belongs to the principal that uses it.",
@@ -100,8 +100,8 @@ export const sessionRoutes: readonly Route[] = [get, end, authenticate];
 
 /**
  * Binds the session functions to a program's session. Without `loaded`, the session is read once, when it is first
- * needed. `auth.session.authenticate` renews a live session, and otherwise writes a new one. Reading and writing the
- * variables is charged.
+ * needed. `auth.session.authenticate` renews a live session, and otherwise writes a new one. Reading the session and
+ * beginning it are charged.
  */
 export function bindSession(ref: SessionRef, charges: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);

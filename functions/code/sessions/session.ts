@@ -99,7 +99,10 @@ const sessionKey = (principalId: string, name: string): Key => ({
   SK: `SESSION#${name}`,
 });
 
-/** How long the table keeps the item of a session after the session has expired, in milliseconds. */
+/**
+ * The time after a save in which further uses do not save the session again, in milliseconds. After a save, the table
+ * keeps the item for this time and the life of a session.
+ */
 const spareMs = dayMs;
 
 /** The name of a session in the table: 132 bits of a hash. */
@@ -254,7 +257,7 @@ type SaveOptions = {
  * Begins or renews a session and saves variables.
  * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
  * - Returns the session. A variable without room is marked as dropped.
- * - Throws 503 `busy` if other programs keep changing the session.
+ * - Throws 503 `busy` if other programs keep changing the session, and the errors of `charge`.
  */
 export async function saveSession(
   ref: SessionRef,
@@ -337,7 +340,7 @@ function withChanges(
 /** The message for each reason why a variable was dropped. */
 export const dropMessages: Record<DropReason, string> = {
   secret:
-    "Its value holds a secret, or a URL that gives access without a token. A session never keeps these: call the function and use its result in one program.",
+    "Its value may hold a secret, or a URL that gives access without a token. A session never keeps these: call the function and use its result in one program.",
   session_too_large: `Its value does not fit into the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 

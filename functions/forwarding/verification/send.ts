@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Send recipient verification",
   synonyms: ["resend", "again", "confirmation", "email", "code", "link", "invite"],
   description:
-    "Sends a mail to all recipients of the rule who have not agreed, or to one of them. The mail asks the recipient to agree. It has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code of this recipient for this rule stop working. An address gets one of these mails a minute and five in 24 hours, from all accounts together. An account sends 200 of them on a UTC day, and 40 of these to the addresses of one domain. Invitation mails count toward the same limits. Recipients beyond these limits get no mail. If no recipient gets a mail, the answer is 429.",
+    "Sends a mail to all recipients of the rule who have not agreed, or to one of them. The mail asks the recipient to agree. It has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code of this recipient for this rule stop working. An address gets one of these mails a minute and five in 24 hours, from all accounts together. An account sends 200 of them on a UTC day, and 40 of these to the addresses of one domain. Invitation mails count toward the same limits. Recipients beyond these limits get no mail. If these limits leave no mail to send, the answer is 429.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

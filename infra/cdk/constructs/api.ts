@@ -22,8 +22,8 @@ const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">):
   edge?.originDomainName ?? domainName;
 
 /**
- * Gives the gateway its host name. If the configuration has a hosted zone, adds a DNS record. If not, outputs the
- * target of the record that you must add.
+ * Gives the gateway its host name, if it has one. If the configuration has a hosted zone, adds a DNS record. If not,
+ * outputs the target of the record that you must add.
  */
 export function addDomain(scope: Construct, { api, stage }: Gateway, config: Config): void {
   const name = gatewayName(config);

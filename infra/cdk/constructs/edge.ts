@@ -27,8 +27,9 @@ const cacheableErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
  * Adds CloudFront with AWS WAF under the host name that customers call. AWS WAF cannot protect an HTTP API directly.
- * CloudFront and AWS WAF are a separate stack, because both have to be in us-east-1. The two stacks share only names in
- * the configuration, so neither waits for the other. Settings with an edge always have `domainName`.
+ * CloudFront and AWS WAF are a separate stack, because AWS WAF for CloudFront has to be in us-east-1. The two stacks
+ * share only names in the configuration, so neither waits for the other. Settings with an edge always have
+ * `domainName`.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {

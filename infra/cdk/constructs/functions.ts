@@ -81,7 +81,7 @@ export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "use
   [access, ...uses.toSorted()].join(".");
 
 /**
- * Adds one function per Lambda, with a role that allows only what the Lambda declares. Functions that declare the same
+ * Adds one function per Lambda, with a role for the rights that the Lambda declares. Functions that declare the same
  * rights share a role, because CloudFormation allows only 500 resources in a stack and a template of 1 MB. `scopeOf`
  * can choose another scope for a function, by the function's index. The roles stay in `scope`.
  */

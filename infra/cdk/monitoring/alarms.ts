@@ -177,7 +177,7 @@ function singleAlarms({ table, logMetrics, hasMailEndpoints, functions }: Watche
 
 function webhookAlarms({ webhooksGivenUp, webhooksDue }: LogMetrics): Single[] {
   const { runbook } = symptoms.WebhooksLate;
-  const givenUp = "Webhook deliveries were given up after all attempts";
+  const givenUp = "Webhook deliveries were given up";
   const waiting = "2,000 or more webhook deliveries wait";
   return [
     { id: "WebhooksGivenUp", runbook, means: givenUp, metric: webhooksGivenUp, threshold: 50 },

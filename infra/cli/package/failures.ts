@@ -56,7 +56,7 @@ const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ")
 const withAdvice = (message: string, advice: string): string =>
   oneLine(advice === "" ? message : `${message.replace(/\.?$/, ".")} ${advice}`);
 
-/** Returns one line of plain text about an error, with advice, and the exit code of the program. */
+/** Returns one line of plain text about an error, with advice on some errors, and the exit code of the program. */
 export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
   if (error instanceof ApiError) {

@@ -67,7 +67,7 @@ export function logout(options: GlobalOptions): void {
   printNote(
     token === undefined
       ? "You were not logged in."
-      : "The token is removed from this machine. It stays valid until it is revoked.",
+      : "The token is removed from this machine, but not revoked.",
   );
 }
 

@@ -92,7 +92,7 @@ function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>)
 }
 
 /**
- * Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns or a wrong separator.
+ * Reads the rows of a CSV file with a header. Throws a `Failure` if the file cannot be read or lacks a column.
  */
 function readRows(file: string): PersonRow[] {
   const { columns, records } = parseFile(file);
@@ -150,7 +150,7 @@ const itemOf = ({ email, cells }: PersonRow) => ({
   ...(cells["quota_allowed"] ? { quota_allowed: Number(cells["quota_allowed"]) } : {}),
 });
 
-/** Creates up to 100 mailboxes of a domain. Returns the rows that the API had no time to try. */
+/** Creates up to 100 mailboxes of a domain. Returns the rows that the API did not try. */
 async function createSome(client: HostedMail, account_id: string, rows: readonly PersonRow[]): Promise<PersonRow[]> {
   const domain = rows[0]?.domain ?? "";
   const { failed } = await client.mailboxes.bulk(

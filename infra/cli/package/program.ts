@@ -76,7 +76,7 @@ function addMailboxImport(program: Command): void {
     )
     .option(
       "--report <file>",
-      "the file for the failed rows; by default FILE.failed.csv, or failed.csv for the standard input",
+      "the file for the failed rows; by default people.failed.csv for people.csv, and failed.csv for the standard input",
     )
     .option("--dry-run", "check the file and count the mailboxes without creating any");
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");

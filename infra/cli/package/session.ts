@@ -67,7 +67,10 @@ export const baseUrlOf = (options: GlobalOptions): string | undefined =>
  */
 const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(/\/v1\/public$/, "");
 
-/** The profile. Undefined if the command uses another token or another address than those of the profile. */
+/**
+ * The profile. Undefined if it does not exist, or if the command uses another token or another address than those of
+ * the profile.
+ */
 export function storedLogin(options: GlobalOptions): Profile | undefined {
   if (process.env["HOSTED_MAIL_TOKEN"]) return undefined;
   const profile = readProfile(options);

@@ -24,8 +24,9 @@ export interface CodeOptions extends RequestOptions {
   dry_run?: boolean | undefined;
   /**
    * Your id for this run of the program. If you send the same program with the same id again within an hour, you get
-   * the same answer. The `session_id` must also be the same, or missing both times. A program that failed runs again,
-   * but makes no write twice. By default a hash of the `idempotencyKey`, or a random id without this key.
+   * the same answer. The `session_id` must also be the same, or missing both times. A program that failed, or whose
+   * answer could not be stored, runs again, but makes no write twice. By default a hash of the `idempotencyKey`, or a
+   * random id without this key.
    */
   request_id?: string | undefined;
 }

@@ -9,7 +9,7 @@ export type SentIds = { idempotencyKey?: string | undefined; programRequestId?: 
 export class HostedMailError extends Error {
   /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;
-  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
+  /** The `request_id` of the program that `code` sent. Undefined for other requests, and in a `CodeError`. */
   readonly programRequestId: string | undefined;
 
   constructor(message: string, { idempotencyKey, programRequestId, ...options }: SentIds & ErrorOptions = {}) {
@@ -95,7 +95,7 @@ export class CodeError extends HostedMailError {
   readonly line: number;
   /** The number of the character in the line, from 1. */
   readonly column: number;
-  /** The error body that the REST API returns for the failed call. */
+  /** Details such as the error body that the REST API returns for the failed call. Undefined if there are none. */
   readonly detail: unknown;
   /** The whole answer, with the results of the calls that completed. */
   readonly answer: CodeResponse;

@@ -221,8 +221,8 @@ export class Transport {
   }
 
   /**
-   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, the reason of
-   * the caller's signal, or a `HostedMailError` if the answer is neither JSON nor of a media type in `Accept`.
+   * Sends a request, and returns its data with the response. Throws the errors of `#try`, an `ApiError`, or a
+   * `HostedMailError` if the answer is neither JSON nor of a media type in `Accept`.
    */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, programRequestId } = request;
@@ -253,8 +253,8 @@ export class Transport {
   }
 
   /**
-   * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
-   * `TypeError` if `timeoutMs` is not above 0 or the token cannot be sent.
+   * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, the error
+   * of a function `token`, or a `TypeError` if `timeoutMs` is not above 0 or the token cannot be sent.
    */
   async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs, ids }: RequestOptions & { ids: SentIds }) {
     const { method, path, body } = request;

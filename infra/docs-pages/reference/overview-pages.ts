@@ -80,7 +80,7 @@ export const startPage = (): string =>
     hasMarkdown: true,
     scripts: ["old-links"],
     article: `<h1 id="top">${productName}</h1>
-<p class="lead">Manage domains, mailboxes, forwarding, dedicated IPs and billing of a hosted-mail account. Every operation is a REST route, and a function of <a href="/docs/code-mode">code mode</a> under the same name.</p>
+<p class="lead">Manage domains, mailboxes, forwarding, dedicated IPs and billing of a hosted-mail account. Every operation is a REST route. Nearly all are also functions of <a href="/docs/code-mode">code mode</a>, under the same names.</p>
 <h2 id="first-call">First call</h2>
 <p>Send your <a href="/docs/authentication">token</a> in the header <code>Authorization</code>. This call tells who you are:</p>
 ${codeBlock(firstCall, "sh")}

@@ -40,8 +40,8 @@ export const indexOptions = {
 export type SearchResult = { id: number; title: string; section: string; path: string; kind: string };
 
 /**
- * The weight of an index entry. Operations have the largest weight. Pages for operators and the changelog have the
- * smallest.
+ * The weight of an index entry. Operations and families have the largest weight. Pages for operators and the changelog
+ * have the smallest.
  */
 function weightOf({ kind, path }: SearchResult): number {
   if (path.startsWith("/docs/reference/")) return 1.5;

@@ -7,12 +7,7 @@ import { soaOf, type SoaOwner, soaTtlSeconds } from "../../../shared/providers/d
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
-/**
- * The records of one name and type, as the local DNS servers answer them:
- * - the records of customers' zones,
- * - the PTR records of reverse DNS,
- * - the A, AAAA and TXT records of hosts.
- */
+/** The records of one name and type, as the local DNS servers answer them. */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
 /** The names that `dns-packet` uses for types that it knows only by their number. */

@@ -29,8 +29,8 @@ const recursionDesiredBit = 1 << 8;
 const knownClasses: ReadonlySet<string> = new Set(["IN", "CS", "CH", "HS", "ANY"]);
 
 /**
- * The question that the answer repeats, in its original case. Empty if there are several questions, or if `dns-packet`
- * cannot encode the question.
+ * The question that the answer repeats, in its original case. Empty unless there is exactly one question, and
+ * `dns-packet` can encode it.
  */
 function echoOf({ questions }: Message): { name: string; type: RecordType; class: "IN" }[] {
   const [question] = questions;

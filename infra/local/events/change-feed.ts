@@ -50,8 +50,8 @@ export type ChangeFeedOptions = {
 
 export type ChangeFeed = {
   /**
-   * Delivers the undelivered changes of all accounts. The changes of each account are in order. Only one poll may run
-   * at a time.
+   * Delivers the undelivered changes of all accounts. Within a poll, the changes of each account are in order. Only one
+   * poll may run at a time.
    */
   poll: () => Promise<void>;
   /** Begins no further batch. The current batch finishes. */

@@ -97,7 +97,7 @@ ${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}${lines.join("\n")
 `;
 }
 
-/** The log line of a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
+/** The log line of a request: its time, method, status, duration and path. */
 export const servedLine = ({ method, path, status, durationMs }: ServedRequest, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
 

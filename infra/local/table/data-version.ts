@@ -63,7 +63,7 @@ async function foreignOf(dataDir: string): Promise<string | undefined> {
  * Creates the data folder if it is missing, and checks its data. Throws `StartProblem` if:
  * - the folder cannot be created, or the mark of a new folder cannot be written,
  * - the folder belongs to another program,
- * - the data has another version,
+ * - this version of the product cannot read the data,
  * - the disk is full.
  */
 export async function prepareDataDir(

@@ -19,8 +19,8 @@ export const isRefusal = (status: number): boolean => status === 400 || status =
 /** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
   /**
-   * With `none`, the API knows the domain, but no mailbox or rule has the address. With `unknown`, the text is no
-   * address, or the API does not know the domain.
+   * With `none`, no mailbox has the address, and no rule sends its mail on. With `unknown`, the text is no address, or
+   * the API handles no mail for the domain.
    */
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   /** With `none`: false if the MX of the domain is elsewhere. */

@@ -77,7 +77,7 @@ type Letter = { session: string; sender: string; authors: string[]; recipients: 
 /**
  * Checks whether the login of a session may send a letter. The login must be allowed to send from the sender in the
  * letter's envelope, and from every address in `From:`. If the login may send the letter, answers with the key that
- * signs the letter, and counts the letter as sent. If not, answers with the refusal.
+ * signs the letter, and counts the letter as sent. If not, answers with the refusal, or with 503 for a temporary one.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
   const { session, sender, authors, recipients } = letter;

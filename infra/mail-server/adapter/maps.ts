@@ -40,8 +40,8 @@ const serviceOf = ({ route }: Verdict): string | undefined => {
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
 /**
- * The API's answer for an address. Undefined in three cases: the text is no address, the API does not know the domain,
- * or the API does not know the address and the MX of the domain is at another host.
+ * The API's answer for an address. Undefined in three cases: the text is no address, the API handles no mail for the
+ * domain, or the API does not know the address and the MX of the domain is at another host.
  */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
@@ -49,7 +49,7 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
   return found.kind === "unknown" || found.is_mx_here === false ? undefined : found;
 }
 
-/** Whether the API knows a domain. */
+/** Whether the API handles mail for a domain. */
 const isHere = async (api: Api, domain: string): Promise<boolean> =>
   (await api.recipient(`postmaster@${domain}`)).kind !== "unknown";
 
@@ -118,15 +118,15 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
 
 /** The tables for incoming mail. The outgoing Postfix also uses `place`. */
 const incomingTables = (api: Api): Record<string, Table> => ({
-  /** The domains that the API knows, and the ids of accounts. */
+  /** The domains for which the API handles mail, and the ids of accounts. */
   domains: async (key) => {
     if (accountForm.test(key)) return "here";
     if (key.startsWith(".") || !key.includes(".") || key.includes("@")) return undefined;
     return (await isHere(api, key)) ? "here" : undefined;
   },
   /**
-   * The place of the mail to an address of a domain that the API knows. `elsewhere` if no mailbox or rule here has the
-   * address, and the MX of the domain is elsewhere.
+   * The place of the mail to an address of a domain for which the API handles mail. `elsewhere` if the API does not
+   * know the address, and the MX of the domain is elsewhere.
    */
   place: async (key) => {
     const domain = key.slice(key.lastIndexOf("@") + 1);

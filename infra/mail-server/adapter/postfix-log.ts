@@ -20,8 +20,8 @@ const expiredLine =
 const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
 /**
- * The status code that the other server gave. Undefined if the other server refused without an enhanced code (RFC
- * 3463). Postfix then writes `5.0.0` itself. If the API got this code, the API would suppress the recipient, although
+ * The status code of a try. Undefined if the other server refused without an enhanced code (RFC 3463). Postfix then
+ * writes `5.0.0` itself. If the API got this code, the API would suppress the recipient, although
  * the cause of the refusal can be the content or the sender.
  */
 const givenStatus = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
@@ -39,8 +39,8 @@ const sourceOf = (service: string): string | undefined => {
 const dayMs = 86_400_000;
 
 /**
- * The time of a line. Postfix writes the local time without a year. The year is the latest year in which the time is at
- * most a day after `now`. A time after `now` counts as `now`, and so does a text that is no time.
+ * The time of a line. A time without a year is a local time. Its year is the latest year in which the time is at most a
+ * day after `now`. A time after `now` counts as `now`, and so does a text that is no time.
  */
 function lineTime(text: string, now: Date): Date {
   const year = now.getFullYear();

@@ -24,7 +24,7 @@ const writesBytes = 8_192;
 /**
  * Summarizes an envelope for `results: "last"`.
  * - The last value and the full error appear only once: the entries of calls do not repeat them.
- * - The entry of a call has only the size of the result (`bytes`).
+ * - The entry of a read has only the size of the result (`bytes`).
  * - The entry of a write keeps the result if there is room and the last value does not contain the result.
  */
 export function summarizeResults(envelope: CodeResponse): object {

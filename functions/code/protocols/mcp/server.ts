@@ -80,7 +80,7 @@ const generations = {
 
 const Cancelled = z.object({ requestId: Id });
 
-/** Takes a notification. A cancelled request makes no more calls. Other notifications have no effect. */
+/** Takes a notification. A cancelled request soon makes no more calls. Other notifications have no effect. */
 async function takeNotification({ method, params }: Message, context: InvocationContext): Promise<Response> {
   const { data } = Cancelled.safeParse(params);
   if (method === "notifications/cancelled" && data) await cancelRequest(data.requestId, context);

@@ -142,7 +142,7 @@ export const ToolArguments = z.strictObject({
   }),
   request_id: CodeRequest.shape.request_id.optional().meta({
     description:
-      "Send a new id with each program that writes. After a time-out or a temporary error, send the same program again with the same id: nothing is done twice. Without an id, a repeat makes the writes again. A completed program with the same id gets its old answer for an hour. A corrected program may have the same id, but must leave out the calls that took effect.",
+      "Send a new id with each program that writes. After a time-out or a temporary error, send the same program again with the same id: nothing is done twice. Without an id, a repeat makes the writes again. A completed program with the same id usually gets its old answer for an hour. A corrected program may have the same id, but must leave out the calls that took effect.",
   }),
   results: Results.optional().meta({
     description: `all (default of ${executeName}): the result of every call. last (default of ${queryName}): the last value, the results of writes that are not in the last value, and the sizes of other results.`,

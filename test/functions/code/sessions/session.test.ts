@@ -225,7 +225,10 @@ test("a value that may hold a secret is returned, but not kept, and the error of
   expect(stored).toContain(owner.id);
   expect(stored).not.toContain(result.last_value);
   const later = await runFor(owner, "mixed", inSession);
-  expect(later.error).toMatchObject({ code: "unknown_variable", message: expect.stringContaining("holds a secret") });
+  expect(later.error).toMatchObject({
+    code: "unknown_variable",
+    message: expect.stringContaining("may hold a secret"),
+  });
   await runFor(owner, "made = 'plain'", inSession);
   expect((await runFor(owner, "made", inSession)).result.last_value).toBe("plain");
 });

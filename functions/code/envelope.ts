@@ -41,13 +41,10 @@ const ProgramError = z
       description:
         "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
     }),
-    detail: z
-      .unknown()
-      .optional()
-      .meta({
-        description:
-          "What REST answers for the same call: the body of the error, or the first errors in the body of a 422.",
-      }),
+    detail: z.unknown().optional().meta({
+      description:
+        "What REST answers for the same call: the body of the error, or the first errors in the body of a 422.",
+    }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),
     parameters: z

@@ -261,7 +261,7 @@ export const commands: Record<string, Command> = {
     run: (table, options) => removeSuperAdmin(table, option(options, "user")),
   },
   "account suspend": {
-    summary: "Suspend an account. Its customers can read it, but most changes are refused.",
+    summary: "Suspend an account. It can still be read, but most changes are refused.",
     options: { account: accountOption },
     run: async (table, options) =>
       accountResult(await setAccountStatus(table, option(options, "account"), "suspended", clock())),

@@ -37,7 +37,8 @@ const publishZone = (table: Table, accountId: string, domainId: string): Promise
 /** The operator's commands for zones: docs/operations.md. */
 export const zoneCommands: Record<string, Command> = {
   "zones publish": {
-    summary: "Make the worker write all records of all zones to the nameservers again. Needed after a restore of the whole table.",
+    summary:
+      "Make the worker write all records of all zones to the nameservers again. Needed after a restore of the whole table.",
     options: { account: { description: "Only this account.", schema: Id.optional() } },
     run: async (table, { account }) => {
       const ids = account === undefined ? accountIds(table) : [(await getAccount(table, account)).id];

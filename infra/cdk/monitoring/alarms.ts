@@ -64,8 +64,8 @@ type AlarmSettings = {
 };
 
 /**
- * Adds all alarms. Each symptom that customers feel has a composite alarm, which pages. The alarms in the rule of a
- * composite alarm name the cause, and send no notices themselves. All other alarms make tickets.
+ * Adds all alarms. Each symptom that the stage can have gets a composite alarm, which pages. The alarms in the rule of
+ * a composite alarm name the cause, and send no notices themselves. All other alarms make tickets.
  */
 export function addAlarms(scope: Construct, watched: Watched, targets: Targets): Alarms {
   const tickets: IAlarm[] = [];

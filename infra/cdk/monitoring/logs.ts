@@ -42,7 +42,7 @@ export type LogMetrics = {
 };
 
 /** Matches the log lines of a worker in which the number `member` is above 0. */
-const swept = (member: string, worker = "retry_deliveries"): IFilterPattern =>
+const aboveZero = (member: string, worker = "retry_deliveries"): IFilterPattern =>
   FilterPattern.all(
     FilterPattern.stringValue("$.worker", "=", worker),
     FilterPattern.numberValue(`$.${member}`, ">", 0),
@@ -86,11 +86,11 @@ export function addLogMetrics(
   );
   return {
     errors: count("LoggedErrors", FilterPattern.stringValue("$.level", "=", "error")),
-    webhooksGivenUp: count("WebhooksGivenUp", swept("failed"), "$.failed"),
-    webhooksDue: count("WebhooksDue", swept("due"), "$.due"),
+    webhooksGivenUp: count("WebhooksGivenUp", aboveZero("failed"), "$.failed"),
+    webhooksDue: count("WebhooksDue", aboveZero("due"), "$.due"),
     ledgerViolations: count("LedgerViolations", FilterPattern.stringValue("$.message", "=", "ledger violation")),
     billingFailed: count("BillingFailed", equal("message", "billing day failed")),
-    billingBehind: count("BillingBehind", swept("behind", "run_billing_day"), "$.behind"),
+    billingBehind: count("BillingBehind", aboveZero("behind", "run_billing_day"), "$.behind"),
     closedAccountsPaid: count("ClosedAccountsPaid", equal("message", "a closed account was paid")),
     webhookDelay: count("WebhookDelay", dispatched, "$.delay_ms"),
     mailRequests: count("MailDoorRequests", atMailEndpoints, "1", access),

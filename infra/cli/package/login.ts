@@ -65,9 +65,7 @@ export function logout(options: GlobalOptions): void {
   const { token } = readProfile(options);
   writeProfile(options, undefined);
   printNote(
-    token === undefined
-      ? "You were not logged in."
-      : "The token is removed from this machine, but not revoked.",
+    token === undefined ? "You were not logged in." : "The token is removed from this machine, but not revoked.",
   );
 }
 

@@ -10,7 +10,8 @@ export interface EventOf<Type extends string, Resource extends string, Data> {
   actor: { type: string; id: string };
   resource: { type: Resource; id: string };
   /**
-   * The resource after the change. For a deletion, the resource before the deletion. Absent if the event is too long.
+   * The resource after the change. For a deletion, the resource before the deletion. Can be absent if the event is too
+   * long.
    */
   data?: Data;
   /** The resource before the change. Absent for a creation, for a deletion, and if the event is too long. */

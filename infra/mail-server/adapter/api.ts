@@ -128,8 +128,8 @@ const warningMs = 60_000;
 function openWarnings(log: (text: string) => void) {
   let last = -Infinity;
   return (status: number, endpoint: string): void => {
-    const isOurMistake = status >= 400 && status < 500 && !(status === 404 && endpoint === "dkim");
-    if (!isOurMistake || Date.now() - last < warningMs) return;
+    const isRefused = status >= 400 && status < 500 && !(status === 404 && endpoint === "dkim");
+    if (!isRefused || Date.now() - last < warningMs) return;
     last = Date.now();
     log(status === 401 ? "The API refuses the key (401)." : `The API answered ${status} to ${endpoint}.`);
   };

@@ -83,10 +83,10 @@ export const ImportAnswer = z
       .int()
       .min(0)
       .meta({ description: "How many records were created, or in a dry run would be created." }),
-    skipped: z
-      .array(Skipped)
-      .max(shownAtMost)
-      .meta({ description: "The first 100 entries that are not imported, with the reason." }),
+    skipped: z.array(Skipped).max(shownAtMost).meta({
+      description:
+        "The entries that are not imported, with the reason. If there are more than 100, the first 99 and the last one. The last one says if reading ended before the end of the file.",
+    }),
     skipped_count: z.int().min(0).meta({ description: "How many entries are not imported." }),
   })
   .meta({ id: "DnsImportResponse", description: "The result of importing records." });
@@ -94,6 +94,10 @@ type ImportAnswer = z.output<typeof ImportAnswer>;
 
 /** A record to import, with its entry: the line, and the text for people. */
 type Fitting = { line: number; text: string; record: ParsedRecord };
+
+/** The first of many entries, and the last one, because it says where reading ended. */
+const shownOf = (skipped: readonly Skipped[]): Skipped[] =>
+  skipped.length <= shownAtMost ? [...skipped] : [...skipped.slice(0, shownAtMost - 1), ...skipped.slice(-1)];
 
 type Sorted = { fitting: Fitting[]; skipped: Skipped[] };
 
@@ -298,7 +302,7 @@ export async function importRecords(
       planned: firstStorable(dry_run ? fitting.map(({ record }) => plannedOf(record)) : [], shownAtMost),
       created: firstStorable(created.slice(0, shownAtMost).map(show), shownAtMost),
       created_count: dry_run ? fitting.length : created.length,
-      skipped: notImported.slice(0, shownAtMost),
+      skipped: shownOf(notImported),
       skipped_count: notImported.length,
     }),
   };

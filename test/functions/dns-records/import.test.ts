@@ -142,6 +142,17 @@ test("stops at as many records as a domain can have", async () => {
   expect(body.skipped[0].reason).toBe("A domain can have 1000 records at most");
 });
 
+test("the last of many skipped entries says where reading ended", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const zone_file = Array.from({ length: 5_001 }, (_, index) => `no host${index}`).join("\n");
+  const { body } = await send(account, { domain, zone_file, dry_run: true });
+  expect(body).toMatchObject({ created_count: 0, skipped_count: 5_001 });
+  expect(body.skipped).toHaveLength(100);
+  expect(body.skipped[98].line).toBe(99);
+  expect(body.skipped[99]).toMatchObject({ line: 5_001, reason: expect.stringContaining("Nothing from this line on") });
+});
+
 test("needs dns.manage on this domain", async () => {
   const account = await newAccount();
   const [mine, other] = [await connected(account), await connected(account)];

@@ -4,7 +4,7 @@ import { InvalidInput, Problem } from "../../../shared/core/errors.ts";
 import { type InvocationContext, type RehearsedCall, rehearse } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { scoreUnit } from "../catalogue/function.ts";
+import { type CodeFunction, scoreUnit } from "../catalogue/function.ts";
 import { formatPath, inputOf } from "../checker/arguments.ts";
 import type { Checked, CheckedCall } from "../checker/checker.ts";
 import type { DryCall, PlannedWrite, ProgramError } from "../envelope.ts";
@@ -145,7 +145,7 @@ class Rehearsal {
       return { allowed: mayChange ? null : false, error: { code, message } };
     };
     try {
-      const { refusal, ...rehearsed } = await rehearse(fn.route, inputOf(fn, args), this.#context);
+      const { refusal, ...rehearsed } = await rehearse(rehearsable(fn), inputOf(fn, args), this.#context);
       const outcome = refusal === undefined ? { allowed: true } : refusedBy(refusal, isAfterWrite);
       return { ...shown, ...labelAndPreview(fn.route, rehearsed), ...outcome };
     } catch (error) {
@@ -154,6 +154,13 @@ class Rehearsal {
     }
   }
 }
+
+/**
+ * The route that a dry run rehearses. A function for the session writes to the session's own rows, which a rehearsal
+ * does not protect. So the run of such a function is left out, and only its input and the caller are checked.
+ */
+const rehearsable = ({ route, usesSession }: CodeFunction): Route =>
+  usesSession ? { ...route, run: async () => undefined } : route;
 
 /**
  * The label of the resource that a write would change, if the caller may see the resource, and the preview of the

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { catalogue } from "../../../../functions/code/catalogue.ts";
+import { exampleOf as exampleCallOf } from "../../../../functions/code/catalogue/example.ts";
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { routes } from "../../../../functions/routes.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
@@ -370,6 +372,24 @@ test.each(writes.map((route) => [route.name, route] as const))(
     expect(seen?.[0]?.error?.code === "forbidden").toBe(isForbidden);
   },
 );
+
+test.each([...catalogue].map(([name, fn]) => [name, exampleCallOf(fn)] as const))(
+  "the example of %s in `functions.explain` has a dry run without an error of ours",
+  async (_, example) => {
+    const answer = await runFor(newUser(), example, { ...dry, sessionId: "s" });
+    expect(answer.error?.code).not.toBe("internal");
+  },
+);
+
+test("a dry run of the functions that end or begin the session lists them as allowed, and keeps the session", async () => {
+  const user = newUser();
+  await runFor(user, "x = 1", { sessionId: "s" });
+  const program = "auth.session.end()\nauth.session.authenticate()";
+  const allowed = { arguments: {}, allowed: true };
+  const answer = await runFor(user, program, { ...dry, sessionId: "s" });
+  expect([answer.status, plannedIn(answer)]).toEqual(["completed", [[allowed], [allowed]]]);
+  expect((await runFor(user, "x", { sessionId: "s" })).result.last_value).toBe(1);
+});
 
 test("`held` says whether the caller holds the capability of a call, and is null if this is unknown", async () => {
   const account = await newAccount();

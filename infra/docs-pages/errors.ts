@@ -9,9 +9,9 @@ export const errorGuidance: Record<ProblemCode, string> = {
   unauthenticated:
     "The request has no token, or its token is not valid at this address. Send `Authorization: Bearer …` with a token of this deployment, without quotes and line breaks. [Authentication](/docs/authentication#get-a-token) explains how to get a token.",
   token_expired:
-    "The token is no longer valid. Sign in again for a new access token. If a service account has expired, create another service account.",
+    "The token is no longer valid. Sign in again for a new access token. If a service account's token was rotated, use the new token. If a service account has expired, create another service account.",
   token_revoked:
-    "The service account was revoked, or its token was rotated and the overlap of both tokens is over. Use the new token, or ask an owner for a service account.",
+    "The service account was revoked, or its token was rotated without an overlap. Use the new token, or ask an owner for a service account.",
   forbidden:
     "You can see the account, but you lack the capability in `required_capability`. Ask somebody with `auth.manage` to grant you this capability.",
   account_suspended:
@@ -59,7 +59,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   ip_in_use:
     "`domain_count` domains send from the dedicated IP. Unassign these domains with `dedicated_ips.domains.unassign`, and wait until no assignment is running. Then delete the dedicated IP.",
   ip_taken:
-    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If `conflicts_with` is missing, another account has proved that it holds the address. Leave the address out, or prove with the address's setup record that you hold the address now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
+    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If `conflicts_with` is missing, the address is ours, or another account has proved that it holds the address. Leave the address out, or prove with the address's setup record that you hold the address now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
   ip_not_ready:
     "The status of the dedicated IP in `ip_status` does not allow this. Prove a host with `dedicated_ips.authorize`, and wait until the dedicated IP is `active`. `status_reason` names the missing steps. Only we can resume a `suspended` dedicated IP.",
   domain_has_ip:
@@ -85,21 +85,21 @@ export const errorGuidance: Record<ProblemCode, string> = {
   redirects_unavailable:
     "Redirects and MTA-STS need a web server for domains, and this deployment has none. Leave out `redirect_url` and `mta_sts_mode`, or ask us for the web server. Other settings work.",
   rotation_running:
-    "A rotation takes a week. After that, receivers no longer need the old key. `dkim_keys` in `domains.get` shows the state of the rotation. Wait until the domain has only one key again.",
+    "A rotation takes at least a week. After that, receivers no longer need the old key. `dkim_keys` in `domains.get` shows the state of the rotation. Wait until the domain has only one key again.",
   renewal_running:
     "Wait until the status of `renewal` in `domains.get` is no longer `running`. Then check whether you still need another year.",
   too_many_years:
     "A name is registered for at most ten years. `max_years` is the number of years that you can add at present.",
   forwarding_exists: "The rule in `conflicts_with` already sends copies to this target. Change or resume that rule.",
   forwarding_loop:
-    "The rules in `conflicts_with` would send the copies back. Choose a target whose mail these rules do not copy.",
+    "The rules in `conflicts_with` would send the copies back. If `conflicts_with` is missing, you may not see these rules. Choose a target whose mail they do not copy.",
   verification_failed:
     "The code is not right. `reason` is `wrong`, `no_tries_left`, `expired` or `not_sent`. `tries_left` is the number of tries that are left. Ask the recipient for the code in the last mail. If no tries are left, or after 15 minutes, send a new code with `forwarding.verification.send`.",
   verification_not_needed:
     "You need not do anything: the recipient has already agreed, or the target is a mailbox of the account. The rule forwards mail while it is active.",
   record_exists:
     "The domain already has exactly this record. Its id is in `conflicts_with`. To change the record's TTL, call `dns_records.update`.",
-  record_conflict: "Change or delete the record in `conflicts_with` first.",
+  record_conflict: "Change or delete the record in `conflicts_with` first. If `conflicts_with` is missing, you may not see the records that are in the way.",
   dns_external:
     "Change the record at the domain's DNS provider. Or set `dns_mode` to `hosted` with `domains.update`, and add the record here. We serve the record as soon as the domain is delegated to us.",
   zone_conflict:
@@ -127,7 +127,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   plan_cancelled:
     "The account has no plan, or its plan is cancelled. The plan cannot be cancelled again, and the account cannot claim dedicated IPs. To have a plan, call `billing.plan.change`.",
   plan_required:
-    "Without a plan nothing can be added or sent. To resume, call `billing.plan.change` with a plan in `plans`. Adding and sending then work again at once.",
+    "Without a plan nothing can be added or sent. To resume, call `billing.plan.change` with a plan in `plans`. Adding and sending work again as soon as the plan begins.",
   plan_in_use:
     "Delete the account's `dedicated_ip_count` managed dedicated IPs first, or change to another plan. Managed dedicated IPs exist only together with a plan that pays for them.",
   payment_due:
@@ -137,7 +137,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   idempotency_in_flight:
     "Wait for the seconds in `Retry-After`, and send the same request again. You then get the answer of the first request.",
   secret_already_shown:
-    "The secret was in the first answer, and is not shown again. If you have lost the secret, make a new one with `mailboxes.rotate_password`, `auth.service_accounts.rotate` or `webhooks.rotate_secret`, or create the resource again.",
+    "The secret was in an earlier answer, and is not shown again. If you have lost the secret, make a new one with `mailboxes.rotate_password`, `auth.service_accounts.rotate` or `webhooks.rotate_secret`, or create the resource again.",
   precondition_failed:
     "Somebody has changed the resource since you read it. Read the resource again, and decide whether to send your change. If the route does not support `If-Match`, leave the header out.",
   body_too_large:

@@ -24,6 +24,7 @@ import { dayOf } from "../core/time.ts";
 import { planAssignments } from "../grants/assignments.ts";
 import { readHeads } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
+import { BillingState, stateKey } from "../wallet/state.ts";
 
 type Client = z.output<typeof AccountClientSummary>;
 
@@ -99,8 +100,9 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
 
 /**
  * Moves an account to another status. For `closed` see `closeAccount`. Otherwise nothing changes if the account has the
- * status already. The only exception is an account that is suspended again: `updated_at` changes, and a suspension for
- * a debt becomes a suspension by the operator. A payment does not lift a suspension by the operator. Throws:
+ * status already. The only exception is an account that billing suspended for a debt: if the operator suspends it too,
+ * `updated_at` changes, and the suspension becomes the operator's. A payment does not lift a suspension by the
+ * operator. Throws:
  * - 404 if there is no such account;
  * - 409 `account_closed` if the account is closed, and `status` is another status.
  */
@@ -120,9 +122,14 @@ export async function setAccountStatus(
     `account ${status}`,
     now,
   )(async () => {
+    // Billing changes the state and the account in one transaction. The state is read first. So if a payment lifts the
+    // suspension between the two reads, the account is read as active, and is suspended.
+    const billing = await table.get(stateKey(accountId), BillingState);
     const account = await getAccount(table, accountId);
-    const isSuspendedAgain = status === "suspended" && account.status === "suspended";
-    if (!isSuspendedAgain) return planAccountStatus(table, account, status, now);
+    // An earlier version of the product suspended accounts without a `debt`.
+    const isForDebt = account.debt !== undefined || billing?.suspended_version === account.version;
+    const becomesOwn = status === "suspended" && account.status === "suspended" && isForDebt;
+    if (!becomesOwn) return planAccountStatus(table, account, status, now);
     const { debt: _, ...rest } = account;
     const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };
     return {

@@ -190,13 +190,17 @@ test("the command dates its changes by the clock of the product, even if the clo
   ]);
 });
 
-test("the command suspends and reopens an account, and both commands can be repeated", async () => {
+test("the command suspends and reopens an account, and a repeat of either command records nothing", async () => {
   const { id, owner } = await newAccount();
+  const path = `/v1/public/accounts/${id}/audit-log`;
+  const recorded = async () => (await request("GET", path, { token: owner.token })).body.total;
+  const before = await recorded();
   const status = async () => (await request("GET", `/v1/public/accounts/${id}`, { token: owner.token })).body.status;
   for (const verb of ["suspend", "suspend", "reopen", "reopen"]) {
     expect(await operator("account", verb, "--account", id)).toMatchObject({ code: 0 });
     expect(await status()).toBe(verb === "suspend" ? "suspended" : "active");
   }
+  expect(await recorded()).toBe(before + 2);
 });
 
 test.each([

@@ -125,15 +125,16 @@ describe("the status of an account", () => {
     expect(await all()).toEqual([[1, 2, 3], [1, 3], [2, 3, 1], [3, 1], []]);
   });
 
-  test("is stored only if it changes, except that a repeated suspension by the operator is stored too", async () => {
+  test("is stored only if it changes", async () => {
     const { table } = await scene(1);
     const later = new Date(now.getTime() + 1_000);
     expect(await setAccountStatus(table, idOf(1), "active", later)).toMatchObject({ version: 1 });
     expect((await getAccount(table, idOf(1))).updated_at).toBe(now.toISOString());
     await setAccountStatus(table, idOf(1), "suspended", later);
     expect(await getAccount(table, idOf(1))).toMatchObject({ version: 2, updated_at: later.toISOString() });
+    const suspended = await getAccount(table, idOf(1));
     await setAccountStatus(table, idOf(1), "suspended", new Date(later.getTime() + 1_000));
-    expect(await getAccount(table, idOf(1))).toMatchObject({ status: "suspended", version: 3 });
+    expect(await getAccount(table, idOf(1))).toEqual(suspended);
   });
 
   test("cannot change once it is `closed`, and a missing account or client is `not_found`", async () => {

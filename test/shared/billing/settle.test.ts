@@ -256,6 +256,13 @@ test("a top-up does not end a suspension by the operator, even if the account al
   await twice.operate("suspended", "2026-03-20");
   await twice.topUp(10_000);
   expect(await twice.status()).toBe("suspended");
+  // An earlier version of the product suspended accounts without a `debt`.
+  const earlier = await sceneOwing();
+  await earlier.runOn("2026-03-20", "2026-03-19");
+  await write({ update: accountKey(earlier.accountId), remove: ["debt"] });
+  await earlier.operate("suspended", "2026-03-20");
+  await earlier.topUp(10_000);
+  expect(await earlier.status()).toBe("suspended");
 });
 
 test("an account that is past due without a debt is active after the next run", async () => {

@@ -14,7 +14,7 @@ import {
 import { addCredential } from "../../shared/mail/credentials/manage.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 import { aheadOfPlace } from "../../shared/mail/scoped/add.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
+import { scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
 import { planRequired } from "../../shared/wallet/state.ts";
 
 const [shortest, longest] = [12, 256];
@@ -62,11 +62,13 @@ export const route = defineRoute({
       ...validityMembers,
       ...scopeMembers,
     })
-    .superRefine(({ generate, value }, context) => {
+    .superRefine(({ generate, value, domain, workspace_id }, context) => {
       const complain = (member: string, message: string) =>
         context.addIssue({ code: "custom", path: [member], message });
       if (generate && value !== undefined) complain("value", "Give either a value or generate: true, not both");
       if (!generate && value === undefined) complain("value", "Give a value or generate: true");
+      if (domain !== undefined && workspace_id !== undefined)
+        complain("workspace_id", "Give either a domain or a workspace, not both");
     })
     .meta({
       id: "MasterPasswordCreate",
@@ -83,7 +85,6 @@ export const route = defineRoute({
   ahead: (input, expected) => ({ keys: aheadOfPlace(credentials, input, expected), again: true }),
   run: async ({ params, body, found: scope }, context) => {
     const { name, value, active, expires_at } = body;
-    requireOneScope(body);
     return addCredential(params.account_id, { name, scope, value, active, expires_at }, context, loginWork());
   },
 });

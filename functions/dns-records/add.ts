@@ -4,7 +4,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { addRecord, aheadOfNewRecord } from "../../shared/domains/records/add.ts";
-import { newRecord } from "../../shared/domains/records/input.ts";
+import { newRecord, newRecordFaults } from "../../shared/domains/records/input.ts";
 import { DnsRecord, recordProblems } from "../../shared/domains/records/stored-record.ts";
 import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -48,6 +48,12 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({ domain: DomainRef, ...newRecord })
+    .superRefine((body, context) => {
+      // The record is read only if each of its members is valid by itself.
+      if (context.issues.length > 0) return;
+      for (const { member, message } of newRecordFaults(body))
+        context.addIssue({ code: "custom", path: [member], message });
+    })
     .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
   output: DnsRecord,
   problems: recordProblems,

@@ -141,7 +141,7 @@ export async function productVersion(): Promise<string> {
 /** A package: its package.json, the folder of its sources and its README, and everything else that it is made from. */
 type Package = { manifest: object; source: string; inputs: readonly (string | Buffer)[] };
 
-/** A hash of all sources of a package. Equal hashes mean equal packages. */
+/** A hash of all sources of a package, except the file LICENSE. */
 async function sourceHash({ manifest, source, inputs }: Package): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(manifest));
   for (const input of [...inputs, await readFile(join(root, "package-lock.json"))]) hash.update(input);

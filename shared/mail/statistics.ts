@@ -31,7 +31,13 @@ const mostDays = 92;
 const earliestDay: Day = "2000-01-01";
 const AskedDay = Day.refine((day) => day >= earliestDay, { error: `Write ${earliestDay} or a later day` });
 
-export const StatisticsQuery = z.strictObject({
+/** The fault of the days of a query: they are in the wrong order or too many. Undefined if there is none. */
+function rangeFault(first: Day, last: Day): string | undefined {
+  if (first > last) return "This is after `until`. Write an earlier day";
+  return first < firstOfLast(mostDays, last) ? `Ask for ${mostDays} days at most` : undefined;
+}
+
+const statisticsQuery = z.strictObject({
   domain: DomainRef.optional().meta({
     description: "The domain, by its name or id. Give either this or `dedicated_ip_id`.",
   }),
@@ -45,6 +51,19 @@ export const StatisticsQuery = z.strictObject({
     description: `The last day, in UTC. One answer has at most ${mostDays} days. The default is today.`,
   }),
 });
+export const StatisticsQuery = statisticsQuery
+  .superRefine(({ since, until, domain, dedicated_ip_id }, context) => {
+    // A day can be compared only if it is valid by itself.
+    if (context.issues.length > 0) return;
+    const complain = (member: string, message: string) => context.addIssue({ code: "custom", path: [member], message });
+    const fault = since === undefined || until === undefined ? undefined : rangeFault(since, until);
+    if (fault !== undefined) complain("since", fault);
+    if (domain === undefined && dedicated_ip_id === undefined)
+      complain("domain", "Write `domain` or `dedicated_ip_id`");
+    if (domain !== undefined && dedicated_ip_id !== undefined)
+      complain("dedicated_ip_id", "Write either `domain` or `dedicated_ip_id`, not both");
+  })
+  .meta({ examples: [{ domain: "example.com" }] });
 type StatisticsQuery = z.output<typeof StatisticsQuery>;
 
 const DayCounts = MailCounts.extend({ day: Day.meta({ description: "The day, in UTC." }) }).meta({
@@ -70,37 +89,37 @@ type Statistics = z.output<typeof Statistics>;
 
 const noSuchIp = "There is no such dedicated IP in this account, or you cannot see it";
 
-/** The days of a query. Throws 422 if they are in the wrong order or too many. */
+/** The days of a query. Throws 422 if they are in the wrong order or too many, also by a default. */
 function daysOf({ since, until }: StatisticsQuery, now: Date): Day[] {
   const last = until ?? dayOf(now);
   const first = since ?? firstOfLast(usualDays, last);
-  if (first > last) throw invalidAt(["query", "since"], "This is after `until`. Write an earlier day");
   // The days are compared before they are listed, because the list of the days of a thousand years is long.
-  if (first < firstOfLast(mostDays, last)) throw invalidAt(["query", "since"], `Ask for ${mostDays} days at most`);
+  const fault = rangeFault(first, last);
+  if (fault !== undefined) throw invalidAt(["query", "since"], fault);
   return daysBetween(first, last);
 }
 
 /**
- * The domain or the dedicated IP that a query names. Throws 422 if the query names both or none, or a subject that does
- * not exist or that the principal may not see.
+ * The domain or the dedicated IP that a query names. Throws 422 if it does not exist, or if the principal may not see
+ * it.
  */
 async function subjectOf(
   accountId: string,
   { domain: ref, dedicated_ip_id }: StatisticsQuery,
   context: Context,
 ): Promise<StatisticsSubject> {
-  if (ref !== undefined && dedicated_ip_id !== undefined)
-    throw invalidAt(["query", "dedicated_ip_id"], "Write either `domain` or `dedicated_ip_id`, not both");
   if (ref !== undefined) {
     const domain = await domainByRef(context.table, accountId, ref);
     if (domain && covers(context.permissions, "domain.view", scopesOfDomain(domain)))
       return { type: "domain", id: domain.id };
     throw invalidAt(["query", "domain"], noSuchDomain, "not_found");
   }
-  if (dedicated_ip_id === undefined) throw invalidAt(["query", "domain"], "Write `domain` or `dedicated_ip_id`");
-  const ip = await findVisibleIp({ account_id: accountId, dedicated_ip_id }, ["domain.view"], context);
+  const ip =
+    dedicated_ip_id === undefined
+      ? undefined
+      : await findVisibleIp({ account_id: accountId, dedicated_ip_id }, ["domain.view"], context);
   if (!ip) throw invalidAt(["query", "dedicated_ip_id"], noSuchIp, "not_found");
-  return { type: "dedicated_ip", id: dedicated_ip_id };
+  return { type: "dedicated_ip", id: ip.id };
 }
 
 /** The items that `mailStatistics` reads. If this process has not seen the domain, only the item of its name. */
@@ -120,7 +139,6 @@ export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { s
 /**
  * The counts of the mail of a domain or a dedicated IP, by day. Throws 422:
  * - if the days of the query are in the wrong order or too many
- * - if the query does not name exactly one domain or dedicated IP
  * - if the named domain or dedicated IP does not exist, or the principal may not see it
  */
 export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {

@@ -12,20 +12,19 @@ const formats: Record<string, string> = {
 };
 
 /**
- * Writes an example call. The call has the required arguments, and the members of the body's example, if the body has
- * an example. A value that the body's example lacks is the first example, choice or default in the value's schema, or a
- * placeholder of its type.
+ * Writes an example call. The call has the required arguments, and the members of the examples of the whole query and
+ * the whole body, if they have examples. A value that these examples lack is the first example, choice or default in
+ * the value's schema, or a placeholder of its type.
  */
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;
   const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
-  // If a body requires one of several members, `required` names none of these members. The example of the whole body
-  // then shows one of them.
-  const [bodyExample = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
-  const names = new Set([...required, ...Object.keys(bodyExample)]);
-  const args = [...names].map(
-    (name) => `${name}=${formatLiteral(bodyExample[name] ?? valueOf(properties[name], $defs))}`,
-  );
+  // If a query or a body requires one of several members, `required` names none of these members. The example of the
+  // whole query or body then shows one of them.
+  const examples = [route.query, route.body].map((part) => part.meta()?.examples?.[0] ?? {});
+  const example: Record<string, unknown> = Object.assign({}, ...examples);
+  const names = new Set([...required, ...Object.keys(example)]);
+  const args = [...names].map((name) => `${name}=${formatLiteral(example[name] ?? valueOf(properties[name], $defs))}`);
   return `${route.name}(${args.join(", ")})`;
 }
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { addAlias, AliasText } from "../../../shared/mail/mailboxes/aliases.ts";
+import { addAlias, AliasText, catchAllFault } from "../../../shared/mail/mailboxes/aliases.ts";
 import { aheadOfChange } from "../../../shared/mail/mailboxes/change.ts";
 import { MailboxParams, readdressedInPath } from "../../../shared/mail/mailboxes/find.ts";
 import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
@@ -42,11 +42,15 @@ export const route = defineRoute({
           "Whether the alias is the domain's catch-all: true for the alias `*`, false for every other alias.",
       }),
     })
+    .superRefine((body, context) => {
+      const message = catchAllFault(body);
+      if (message !== undefined) context.addIssue({ code: "custom", path: ["is_catch_all"], message });
+    })
     .meta({ id: "MailboxAliasCreate", description: "A new alias." }),
   output: Alias,
   problems: ["address_taken", "domain_not_ready", "limit_reached"],
   ahead: ({ params }, expected) => aheadOfChange(expected, params.account_id, params.mailbox),
-  run: ({ body, found }, context) => addAlias(found, body, context),
+  run: ({ body, found }, context) => addAlias(found, body.alias, context),
 });
 
 export const handler = http(route);

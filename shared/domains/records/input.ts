@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { Id } from "../../core/ids.ts";
 import type { Reading } from "../../core/text.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import { readRecordName } from "./names.ts";
@@ -50,7 +51,7 @@ const members = {
   }),
 };
 
-/** The members of a new record. `parseRecord` checks which values the type allows. */
+/** The members of a new record. `newRecordFaults` and `parseRecord` check which values the type allows. */
 export const newRecord = {
   name: members.name,
   type: RecordType.meta({ description: "The record's type." }),
@@ -188,4 +189,18 @@ export function parseRecord(input: RecordInput, zone: string): { record: ParsedR
   if ("fault" in name) faults.unshift({ member: "name", message: name.fault });
   if (faults.length > 0 || "fault" in name || "fault" in value) return { faults };
   return { record: { name: name.value, type: input.type, value: value.value, ...members } };
+}
+
+/**
+ * The faults of a new record that its body alone shows. `domain` is the canonical name of the domain, or its id.
+ * - With a name, these are all faults of the record.
+ * - With an id, the faults of the record's name are missing. So are the faults of its value, unless the value is an
+ *   address. Both can depend on the domain's name.
+ */
+export function newRecordFaults({ domain, ...input }: RecordInput & { domain: string }): RecordFault[] {
+  const isId = Id.safeParse(domain).success;
+  const read = parseRecord(input, isId ? "domain.example" : domain);
+  if (!("faults" in read)) return [];
+  const isAddress = input.type === "A" || input.type === "AAAA";
+  return read.faults.filter(({ member }) => !isId || (member !== "name" && (member !== "value" || isAddress)));
 }

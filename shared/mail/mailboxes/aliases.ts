@@ -48,6 +48,14 @@ function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local
   return fault === undefined ? { local } : { fault };
 }
 
+/** Explains why `is_catch_all` does not fit the alias; undefined if it fits or is absent. */
+export function catchAllFault({ alias, is_catch_all }: NewAliasBody): string | undefined {
+  const isCatchAll = (readAddress(alias)?.local ?? alias) === anyLocal;
+  if (is_catch_all === undefined || is_catch_all === isCatchAll) return undefined;
+  return isCatchAll ? "The alias * is always a catch-all" : "Only the alias * can be a catch-all";
+}
+
+type NewAliasBody = { alias: string; is_catch_all?: boolean | undefined };
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
 /**
@@ -56,23 +64,13 @@ export type NewAlias = { alias: string; is_catch_all: boolean };
  * - 409 `address_taken` if a mailbox has the address already
  * - 409 `limit_reached` if the mailbox has 30 aliases already
  * - 409 `domain_not_ready` if the domain accepts no new addresses
- * - 422 for an alias that is not valid, or if `is_catch_all` does not fit the alias
+ * - 422 for an alias that is not valid in the domain
  */
-export async function addAlias(
-  found: FoundMailbox,
-  { alias, is_catch_all }: { alias: string; is_catch_all?: boolean | undefined },
-  context: Context,
-): Promise<NewAlias> {
+export async function addAlias(found: FoundMailbox, alias: string, context: Context): Promise<NewAlias> {
   const read = readAlias(alias, found.domain);
   if ("fault" in read) throw invalidAt(["body", "alias"], read.fault);
   const { local } = read;
   const isCatchAll = local === anyLocal;
-  if (is_catch_all !== undefined && is_catch_all !== isCatchAll) {
-    throw invalidAt(
-      ["body", "is_catch_all"],
-      isCatchAll ? "The alias * is always a catch-all" : "Only the alias * can be a catch-all",
-    );
-  }
   const value: NewAlias = { alias: `${local}@${found.domain.name}`, is_catch_all: isCatchAll };
   try {
     return await context.commit(async () => {

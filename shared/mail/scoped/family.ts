@@ -2,7 +2,6 @@ import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
 import type { ResourceType, Scope } from "../../auth/permissions.ts";
-import { invalidAt } from "../../core/errors.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
 import { noSuchDomain, domainKey } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
@@ -222,10 +221,3 @@ export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
     return (await workspaceCheck(table, account_id, id)) && { id, scopes: [scope], thing: scope };
   },
 };
-
-/** Throws 422 for a body that names both a domain and a workspace. */
-export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
-  if (domain === undefined || workspace_id === undefined) return;
-  const msg = "Give either a domain or a workspace, not both";
-  throw invalidAt(["body", "workspace_id"], msg);
-}

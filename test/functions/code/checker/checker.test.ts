@@ -439,3 +439,34 @@ test("the account of a call is known if its id is a literal or a variable with a
     undefined,
   ]);
 });
+
+describe("before the run, the checker finds arguments that can never be valid:", () => {
+  const a = `account_id="${id}"`;
+  const record = (rest: string, domain = '"example.com"') => `dns_records.add(${a}, domain=${domain}, ${rest})`;
+  test.each([
+    [record('name="mail", type="MX", value="mx.example.net"'), "priority"],
+    [record('name="www", type="A", value="host.example.net"'), "value"],
+    [record('name="www", type="A", value="192.0.2.1", priority=1'), "priority"],
+    [record('name="@", type="CNAME", value="a.example.net"'), "name"],
+    [record('name="sub dom", type="A", value="192.0.2.1"'), "name"],
+    [record('name="mail", type="MX", value="mx.example.net"', `"${id}"`), "priority"],
+    [record('name="www", type="A", value="host.example.net"', `"${id}"`), "value"],
+    [`credentials.add(${a}, name="A", generate=True, domain="example.com", workspace_id="${id}")`, "workspace_id"],
+    [`mailboxes.aliases.create(${a}, mailbox="${id}", alias="sales", is_catch_all=True)`, "is_catch_all"],
+    [`mailboxes.aliases.create(${a}, mailbox="${id}", alias="*@example.com", is_catch_all=False)`, "is_catch_all"],
+    [`statistics.get(${a}, domain="example.com", since="2026-02-02", until="2026-02-01")`, "since"],
+    [`statistics.get(${a}, domain="example.com", since="2025-02-02", until="2026-02-01")`, "since"],
+    [`statistics.get(${a}, domain="example.com", dedicated_ip_id="${id}")`, "dedicated_ip_id"],
+  ])("%s", (program, name) => {
+    expect(faultsOf(program)).toEqual([expect.stringContaining(`does not take this ${name}:`)]);
+  });
+
+  test("but it accepts valid arguments, and arguments whose faults depend on a value of the run", () => {
+    const d = `domains.get(${a}, domain="example.com").id`;
+    expect(faultsOf(record('name="www.example.com.", type="CNAME", value="a.example.net"'))).toEqual([]);
+    expect(faultsOf(record('name="www.example.com.", type="CNAME", value="@"', `"${id}"`))).toEqual([]);
+    expect(faultsOf(record('name="@", type="CNAME", value="a.example.net"', d))).toEqual([]);
+    expect(faultsOf(`mailboxes.aliases.create(${a}, mailbox="${id}", alias="*", is_catch_all=True)`)).toEqual([]);
+    expect(faultsOf(`statistics.get(${a}, domain=${d}, since="2026-02-01", until="2026-02-01")`)).toEqual([]);
+  });
+});

@@ -5,7 +5,7 @@ import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { webhookServices } from "../../shared/webhooks/services.ts";
 import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
-import { webhookKey, WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
+import { getWebhook, webhookKey, WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.rotate_secret",
@@ -28,6 +28,7 @@ export const route = defineRoute({
   output: WebhookWithSecret,
   problems: ["would_escalate", "upstream_unavailable"],
   ahead: ({ params }) => ({ keys: [webhookKey(params.account_id, params.webhook_id)] }),
+  requireExists: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),
   run: ({ params, body }, context) =>
     rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, webhookServices()),
 });

@@ -3,7 +3,7 @@ import { defineRoute } from "../../shared/http/route.ts";
 import { Delivery } from "../../shared/webhooks/delivery.ts";
 import { testWebhook } from "../../shared/webhooks/redeliver.ts";
 import { webhookServices } from "../../shared/webhooks/services.ts";
-import { WebhookParams, webhookKey } from "../../shared/webhooks/webhook.ts";
+import { getWebhook, WebhookParams, webhookKey } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.test",
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: WebhookParams,
   output: Delivery,
   ahead: ({ params }) => ({ keys: [webhookKey(params.account_id, params.webhook_id)] }),
+  requireExists: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),
   run: ({ params }, context) => testWebhook(params.account_id, params.webhook_id, context, webhookServices()),
 });
 

@@ -151,6 +151,7 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
   const refusal = await rehearsedRefusal(async () => {
     await requireCondition(route, input, table, invocation.now());
     if (canRehearse(route)) await rehearseRun(route, input, caller, invocation);
+    else await route.requireExists?.(input, { table, permissions, now: invocation.now });
   });
   return { ...authorized, refusal, preview: await route.preview?.(input, { table, permissions }) };
 }

@@ -111,6 +111,7 @@ export type Context = {
 };
 
 type RepeatContext = Pick<Context, "table" | "permissions">;
+type ExistsContext = Pick<Context, "table" | "permissions" | "now">;
 
 type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
   params: z.output<P>;
@@ -269,7 +270,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
-   * Whether `run`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
+   * Whether `run`, `requireExists`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
    * Usually authorization does not look for super admins if a grant is enough to call the route. With
    * `usesPermissions`, authorization looks even then, so that a super admin has all permissions in `run`. This costs
    * one more read for users who are not owners.
@@ -285,6 +286,11 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * see.
    */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  /**
+   * For a dry run in code mode of a route that has no `subject` and is not rehearsed. Throws the error of `run` if the
+   * resource in the path does not exist, or if the caller may not use it. Only reads.
+   */
+  requireExists?: (input: Input<P, Q, B>, context: ExistsContext) => Promise<unknown>;
   /**
    * Requires the permissions that `run` requires besides `capability`, before a stored answer is returned to a repeat
    * of the request. Resources that are gone by now need no permission. Throws the errors of `run`.
@@ -330,6 +336,7 @@ export type Route = {
   usesPermissions?: true;
   ahead?: (input: AnyInput, expected: Expected) => Ahead;
   preview?: (input: AnyInput, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  requireExists?: (input: AnyInput, context: ExistsContext) => Promise<unknown>;
   checkRepeat?: (input: AnyInput, context: RepeatContext, answer: unknown) => Promise<void>;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };

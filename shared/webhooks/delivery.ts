@@ -91,7 +91,7 @@ export type StoredDelivery = z.output<typeof StoredDelivery>;
 
 const StoredBody = z.object({ body: z.string() });
 
-type DeliveryRef = Pick<StoredDelivery, "account_id" | "webhook_id" | "id">;
+export type DeliveryRef = Pick<StoredDelivery, "account_id" | "webhook_id" | "id">;
 
 export const deliveryKey = ({ account_id, webhook_id, id }: DeliveryRef): Key =>
   entryKey(deliveriesOf(account_id, webhook_id), id);

@@ -4,7 +4,15 @@ import { timeOrderedId } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
 import { tryOnce } from "./deliver.ts";
-import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
+import {
+  createWrites,
+  type DeliveryRef,
+  type LoadedDelivery,
+  loadDelivery,
+  newDelivery,
+  updateWrite,
+  type StoredDelivery,
+} from "./delivery.ts";
 import { type AttemptResult, afterManual, shownDelivery, successWrite } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
 import type { WebhookServices } from "./services.ts";
@@ -65,6 +73,16 @@ export async function testWebhook(
   }));
 }
 
+/** Reads a delivery with its body and its webhook. Throws 404 if the delivery or its webhook does not exist. */
+export async function loadToRedeliver(
+  ref: DeliveryRef,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<LoadedDelivery & { webhook: StoredWebhook }> {
+  const loaded = await loadDelivery(table, ref, now());
+  if (!loaded?.webhook) throw notFound();
+  return { ...loaded, webhook: loaded.webhook };
+}
+
 /**
  * Sends a delivery once more, in any status, with the same body and `webhook-id`. Returns the delivery. If the attempt
  * fails, the delivery keeps its status, and its retries continue as planned. Throws 404 if the delivery or its webhook
@@ -72,22 +90,17 @@ export async function testWebhook(
  * may have changed since the event.
  */
 export async function redeliver(
-  ref: { account_id: string; webhook_id: string; id: string },
+  ref: DeliveryRef,
   context: Context,
   services: WebhookServices,
 ): Promise<StoredDelivery> {
-  const { table, commit, now, log } = context;
-  const load = async () => {
-    const loaded = await loadDelivery(table, ref, now());
-    if (!loaded?.webhook) throw notFound();
-    return { ...loaded, webhook: loaded.webhook };
-  };
-  const { webhook, delivery, body } = await load();
+  const { commit, now, log } = context;
+  const { webhook, delivery, body } = await loadToRedeliver(ref, context);
   await requireToSee(ref.account_id, [delivery.event_type], context);
   const tried = await tryOnce(webhook, delivery, body, { ...services, log, now });
   const { check, changes } = manualAttempt(webhook, "redelivered");
   return commit(async () => {
-    const { delivery: before, webhook: current } = await load();
+    const { delivery: before, webhook: current } = await loadToRedeliver(ref, context);
     const after = afterManual(before, tried, now());
     const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
     return {

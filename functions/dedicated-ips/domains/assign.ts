@@ -26,6 +26,7 @@ export const route = defineRoute({
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
   checkRepeat: ({ params, body }, context, answer) =>
     requireRepeatable(params.account_id, body.domains, answer, context),
+  requireExists: ({ params }, context) => ipToMove(params, context),
   run: async ({ params, body }, context) => {
     const ip = await ipToMove(params, context);
     const { detail, moved } = await moveDomains(ip, { kind: "assign", refs: body.domains }, context);

@@ -26,6 +26,7 @@ export const route = defineRoute({
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
   checkRepeat: ({ params, body }, context, answer) =>
     requireRepeatable(params.account_id, body.domains, answer, context),
+  requireExists: ({ params }, context) => ipToMove(params, context),
   run: async ({ params, body }, context) => {
     // An interrupted attempt may have unassigned the domain that gave the caller access to the dedicated IP.
     const ip = await (context.hasBegun ? ipNamed(params, context) : ipToMove(params, context));

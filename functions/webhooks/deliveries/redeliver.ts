@@ -1,7 +1,7 @@
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { Delivery, DeliveryParams, aheadOfDelivery } from "../../../shared/webhooks/delivery.ts";
-import { redeliver } from "../../../shared/webhooks/redeliver.ts";
+import { loadToRedeliver, redeliver } from "../../../shared/webhooks/redeliver.ts";
 import { webhookServices } from "../../../shared/webhooks/services.ts";
 
 export const route = defineRoute({
@@ -22,6 +22,8 @@ export const route = defineRoute({
   output: Delivery,
   problems: ["would_escalate"],
   ahead: ({ params: { account_id, webhook_id, delivery_id: id } }) => aheadOfDelivery({ account_id, webhook_id, id }),
+  requireExists: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
+    loadToRedeliver({ account_id, webhook_id, id }, context),
   run: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
     redeliver({ account_id, webhook_id, id }, context, webhookServices()),
 });

@@ -328,6 +328,25 @@ test("a missing resource can exist after an earlier write, so `allowed` is null;
   expect(planned).toEqual([{ arguments: expect.any(Object), allowed: true }]);
 });
 
+test("a dry run refuses a missing resource also for a function that it does not rehearse", async () => {
+  const { id, owner } = await newAccount();
+  const webhook = `account_id="${id}", webhook_id="${randomUUID()}"`;
+  const ip = `account_id="${id}", dedicated_ip_id="${randomUUID()}", domains=["missing.example"]`;
+  const writes = [
+    `webhooks.test(${webhook})`,
+    `webhooks.rotate_secret(${webhook})`,
+    `webhooks.deliveries.redeliver(${webhook}, delivery_id="${randomUUID()}")`,
+    `dedicated_ips.domains.assign(${ip})`,
+    `dedicated_ips.domains.unassign(${ip})`,
+  ];
+  const error = { code: "not_found" };
+  for (const write of writes) {
+    expect(plannedIn(await runFor(owner, write, dry)), write).toMatchObject([[{ allowed: false, error }]]);
+    const after = plannedIn(await runFor(owner, `workspaces.add(account_id="${id}", name="A")\n${write}`, dry));
+    expect(after?.[1], write).toMatchObject([{ allowed: null, error }]);
+  }
+});
+
 test("a read after a write returns the state before the write, with `may_differ`, and its failure does not end the dry run", async () => {
   const account = await newAccount();
   const { id, owner } = account;

@@ -3,13 +3,15 @@ import type * as z from "zod";
 import { InvalidInput, type ValidationError } from "../core/errors.ts";
 import { parseTags, type IfMatch } from "../core/etag.ts";
 import type { Route } from "./route.ts";
-import { inWords } from "./validation-messages.ts";
+import { inWords, inWordsForUrl } from "./validation-messages.ts";
 
 /** Input before parsing: typed values from code mode, or strings of a URL that `fromStrings` converted. */
 export type RawInput = {
   params: Record<string, unknown>;
   query: Record<string, unknown>;
   body: unknown;
+  /** Whether `params` and `query` are from a URL, so that the values there were texts. */
+  isFromUrl?: true;
   /** The header fields that change the effect of a request. Names are in lower case. */
   headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
   /**
@@ -29,7 +31,8 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
   const errors: ValidationError[] = [];
   const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: parseHeaders(route, raw, errors) };
   for (const part of ["params", "query", "body"] as const) {
-    const result = route[part].safeParse(raw[part], { reportInput: true, error: inWords });
+    const error = raw.isFromUrl && part !== "body" ? inWordsForUrl : inWords;
+    const result = route[part].safeParse(raw[part], { reportInput: true, error });
     if (result.success) parsed[part] = result.data;
     else addErrors(errors, locationNames[part], result.error.issues);
   }

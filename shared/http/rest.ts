@@ -21,6 +21,7 @@ export function http(route: Route): LambdaHandler {
       const raw = {
         params: paramsOf(route, request),
         query: fromStrings(route.query, queryOf(request.rawQueryString)),
+        isFromUrl: true as const,
         body: request.body === undefined && acceptsEmptyBody(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
       };

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -104,4 +104,23 @@ export function inWords(issue: Issue): string {
     default:
       return "This is not allowed here";
   }
+}
+
+/** The message for a text that is not the number of a schema: a whole number, with the range of the schema. */
+function wholeNumberMessage({ schema }: Issue): string {
+  const { minValue, maxValue } = schema instanceof z.ZodNumber ? schema : {};
+  if (typeof minValue !== "number" || typeof maxValue !== "number") return "Write a whole number";
+  return `Write a whole number from ${minValue.toLocaleString("en-US")} to ${maxValue.toLocaleString("en-US")}`;
+}
+
+/**
+ * The error map for the path and the query of a URL. There every value is a text, and the value of a name that occurs
+ * more than once is a list. So the messages do not name the type of the input.
+ */
+export function inWordsForUrl(issue: Issue): string {
+  const isType = issue.code === "invalid_type";
+  if (Array.isArray(issue.input) && (isType ? issue.expected !== "array" : issue.code === "invalid_value"))
+    return "Give this parameter once";
+  if (!isType || typeof issue.input !== "string") return inWords(issue);
+  return issue.expected === "number" ? wholeNumberMessage(issue) : `Write ${typeName(issue.expected)}`;
 }

@@ -5,6 +5,8 @@ import { routes } from "../../../functions/routes.ts";
 import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
 import { clipped, fromStrings, parseInput, type RawInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
+import { request } from "../../support/request.ts";
+import { newAccount } from "../../support/world.ts";
 
 const parts = { params: "path", query: "query", body: "body" } as const;
 
@@ -36,6 +38,22 @@ describe("a missing required member of any type is reported as missing", () => {
     expect(missing.map(({ loc }) => loc.join(".")).toSorted()).toEqual(required(route).toSorted());
     expect(new Set(missing.map(({ msg }) => msg)).size).toBeLessThanOrEqual(1);
   });
+});
+
+test("a wrong value in a URL is explained as a text: the number that it should be, or that a name occurs twice", async () => {
+  const { id, owner } = await newAccount();
+  const explained = async (path: string, method = "GET") => {
+    const { status, body } = await request(method, `/v1/public/accounts/${id}/${path}`, { token: owner.token });
+    return [status, ...body.detail.map(({ msg, type }: ValidationError) => `${type}: ${msg}`)];
+  };
+  const number = "number_type: Write a whole number from 1 to 9,007,199,254,740,991";
+  for (const page of ["1.5", "99999999999999999999", "01", "", "abc"])
+    expect(await explained(`domains?page=${page}`), page).toEqual([422, number]);
+  expect(await explained("domains?page=1&page=1")).toEqual([422, "number_type: Give this parameter once"]);
+  expect(await explained("domains?sort=name&sort=name")).toEqual([422, "enum: Give this parameter once"]);
+  expect(await explained("domains?page_size=x")).toEqual([422, "number_type: Write a whole number from 1 to 100"]);
+  expect(await explained("domains?page_size=101")).toEqual([422, "less_than_equal: Write a number of at most 100"]);
+  expect(await explained("domains/a.example?purge=1", "DELETE")).toEqual([422, "boolean_type: Write true or false"]);
 });
 
 /** A route with this body, and with the members of `more`. */

@@ -33,7 +33,7 @@ export async function a2a(request: Request, context: InvocationContext): Promise
   if (isRpc(request)) return a2aRpc(request, context);
   const query = fromStrings(route.query, new URLSearchParams(rawQueryString));
   const sent = { "idempotency-key": headers["idempotency-key"] };
-  const input = parseInput(route, { params: {}, query, body, headers: sent });
+  const input = parseInput(route, { params: {}, query, isFromUrl: true, body, headers: sent });
   const { code, request_id: requestId, session_id: sessionId, dry_run: dryRun } = CodeRequest.parse(input.body);
   const { envelope, replayed } = await executeIdempotently(
     { code, requestId, sessionId, dryRun },

@@ -40,6 +40,8 @@ export const EventTypes = z
       context.addIssue({ code: "custom", path: [index], message });
     }
   })
+  // Each type is stored once. Webhooks that an earlier version stored can have a type twice.
+  .overwrite((patterns) => [...new Set(patterns)])
   .meta({ description: "The events to send: 1 to 50 event types, prefixes with `.*`, or `*` for every event." });
 
 export const WebhookDescription = orNothing(line({ least: 0, most: 500, description: "What the webhook is for." }));

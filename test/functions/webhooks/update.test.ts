@@ -70,3 +70,10 @@ test.each([
   const answer = await update(body);
   expect([answer.status, answer.body.detail[0].loc]).toEqual([422, loc]);
 });
+
+test("an event type that is given twice is stored once, in a new webhook and in a change", async () => {
+  const { account, webhook, update } = await scene("auth.*", "workspace.*", "auth.*");
+  expect(webhook.event_types).toEqual(["auth.*", "workspace.*"]);
+  expect((await update({ event_types: ["domain.*", "domain.*"] })).body.event_types).toEqual(["domain.*"]);
+  expect((await call(account, "GET", `/${webhook.id}`)).body.event_types).toEqual(["domain.*"]);
+});

@@ -18,7 +18,7 @@ type LedgersChecked = {
   accounts: number;
   /** The number of accounts whose ledger has problems. */
   violations: number;
-  /** The number of accounts whose ledger kept changing during the check. */
+  /** The number of accounts whose ledger seemed to have problems, but kept changing during the check. */
   unsettled: number;
   /** The number of accounts whose ledger could not be read. */
   failed: number;

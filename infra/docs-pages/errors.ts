@@ -99,7 +99,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "You need not do anything: the recipient has already agreed, or the target is a mailbox of the account. The rule forwards mail while it is active.",
   record_exists:
     "The domain already has exactly this record. Its id is in `conflicts_with`. To change the record's TTL, call `dns_records.update`.",
-  record_conflict: "Change or delete the record in `conflicts_with` first. If `conflicts_with` is missing, you may not see the records that are in the way.",
+  record_conflict:
+    "Change or delete the record in `conflicts_with` first. If `conflicts_with` is missing, you may not see the records that are in the way.",
   dns_external:
     "Change the record at the domain's DNS provider. Or set `dns_mode` to `hosted` with `domains.update`, and add the record here. We serve the record as soon as the domain is delegated to us.",
   zone_conflict:

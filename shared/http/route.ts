@@ -270,8 +270,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
-   * Whether `run`, `requireExists`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on the resource.
-   * Usually authorization does not look for super admins if a grant is enough to call the route. With
+   * Whether `run`, `requireExists`, `preview` or `checkRepeat` uses permissions of the caller besides the capability on
+   * the resource. Usually authorization does not look for super admins if a grant is enough to call the route. With
    * `usesPermissions`, authorization looks even then, so that a super admin has all permissions in `run`. This costs
    * one more read for users who are not owners.
    */

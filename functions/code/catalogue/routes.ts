@@ -105,7 +105,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call the functions." }),
     }),
-    output: functionList("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
+    output: functionList("The functions, always in the same order.").meta({ id: "FunctionList" }),
     problems: ["not_found"],
     run: async ({ query: { prefix = "", account_id: accountId } }, { permissions, table }) => {
       const account = accountId === undefined ? undefined : await table.get(accountKey(accountId), StoredAccount);

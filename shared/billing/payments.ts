@@ -14,7 +14,7 @@ import type { Write } from "../table/writes.ts";
 import { StoredTopup, topupKey, topupKind } from "../wallet/topup.ts";
 import { planWallet } from "../wallet/wallet.ts";
 import { planBilling } from "./book.ts";
-import { planPageResult } from "./recharges/stored-recharge.ts";
+import { planPageResult } from "./recharges/page-result.ts";
 import { nextPayable, payOpen } from "./settle.ts";
 
 type PaymentContext = { table: Table; now: () => Date; log: Log };
@@ -136,6 +136,7 @@ async function planStatus(
   if (ranks[topup.status] >= ranks[status]) return { value: "known", writes: [], changes: [] };
   const after = { ...topup, status, version: topup.version + 1 };
   const batchId = status === "paid" ? topup.purchase_batch_id : undefined;
+  const confirmation = { accountId: event.accountId, rechargeId: topup.recharge_id };
   const batchWrites =
     batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
   return {
@@ -143,7 +144,7 @@ async function planStatus(
     writes: [
       { put: { ...key, ...after }, if: { version: topup.version } },
       ...batchWrites,
-      ...(await planPageResult(table, event.accountId, topup.recharge_id, status === "paid")),
+      ...(await planPageResult(table, confirmation, status === "paid", now)),
     ],
     changes: [change(topupKind, status, topup.id, { before: topup, after })],
   };

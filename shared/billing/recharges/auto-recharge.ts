@@ -10,9 +10,9 @@ import { dayOf, monthOf, plusDays, startOf, Timestamp, type Day } from "../../co
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { leastPayment, rechargeDefaults, rechargeLimits } from "../../wallet/catalogue.ts";
+import { leastPayment, rechargeDefaults, rechargeLimits, rechargeRetryDays } from "../../wallet/catalogue.ts";
 import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./payment-method.ts";
-import { readRecharge, rechargeChange, rechargeView, RechargeView } from "./stored-recharge.ts";
+import { readRecharge, rechargeChange, rechargeView, RechargeView, type StoredRecharge } from "./stored-recharge.ts";
 
 /*
  * The rules by which an account's wallet is recharged from the saved card.
@@ -42,11 +42,12 @@ export const StoredSettings = z.object({
   /** The recharge that began last. */
   last: Id.optional(),
   /**
-   * How many recharges have failed one after another. The number returns to 0 after a success, after a new card, when
-   * the wallet needs no recharge, and when a failure has switched automatic recharges off.
+   * How many recharges have failed one after another. A recharge that the payer has to confirm counts until it is
+   * confirmed. The number returns to 0 after a success or a confirmation, after a new card, when the wallet needs no
+   * recharge, and when a failure has switched automatic recharges off.
    */
   failures: z.int(),
-  /** No recharge begins before this time. */
+  /** No recharge begins before this time. After the last try, automatic recharges are switched off at this time. */
   retry_at: Timestamp.optional(),
   /** The number of recharges that began on the day (UTC) of the last recharge. Failed recharges count too. */
   attempts: z.object({ day: z.string(), count: z.int() }).optional(),
@@ -108,6 +109,9 @@ export function noRechargeBefore(settings: StoredSettings, now: Date): string | 
   return last > now.toISOString() ? last : undefined;
 }
 
+/** Whether every try has failed, and only the payment page of the last try can still be paid. */
+export const isLastFailure = ({ failures }: StoredSettings): boolean => failures > rechargeRetryDays.length;
+
 /** The write that replaces the settings. The write fails unless the settings still have the version that was read. */
 export const settingsWrite = (accountId: string, { version, ...settings }: StoredSettings): Write => ({
   put: { ...settingsKey(accountId), ...settings, version: version + 1 },
@@ -137,10 +141,11 @@ export const AutoRecharge = RechargeSettings.extend({
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   state: z.enum(["off", "ready", "running", "waiting", "cap_reached"]).meta({
     description:
-      "`ready`: recharges when the wallet is below the threshold. `running`: a recharge is on its way. `waiting`: a recharge failed, or four began today, and the next attempt is at `retry_at`. `cap_reached`: no further recharge this month.",
+      "`ready`: recharges when the wallet is below the threshold. `running`: a recharge is on its way. `waiting`: a recharge failed, or four began today, and the next attempt is at `retry_at`. After the last attempt, `retry_at` is null until its page at `action_url` is paid or expires. `cap_reached`: no further recharge this month.",
   }),
   retry_at: Timestamp.nullable().meta({
-    description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
+    description:
+      "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC). Null if there is none.",
   }),
   month_amount: MoneyText.meta({
     description: "The sum of the recharges of this month, including the running recharge.",
@@ -187,7 +192,7 @@ const settingsView = ({ enabled, threshold, amount, monthly_cap, max_per_month }
 });
 
 /** The change of an account's settings. */
-export const settingsChange = (accountId: string, before: StoredSettings, after: StoredSettings): Change =>
+const settingsChange = (accountId: string, before: StoredSettings, after: StoredSettings): Change =>
   change(autoRechargeKind, "updated", accountId, { before: settingsView(before), after: settingsView(after) });
 
 function stateOf(settings: StoredSettings, now: Date): AutoRecharge["state"] {
@@ -223,7 +228,7 @@ async function autoRechargeView(
     ...settingsView(settings),
     currency,
     state: stateOf(settings, now),
-    retry_at: (settings.enabled ? noRechargeBefore(settings, now) : undefined) ?? null,
+    retry_at: (settings.enabled && !isLastFailure(settings) ? noRechargeBefore(settings, now) : undefined) ?? null,
     month_amount: money(settings.charged),
     month_count: settings.count,
     last_recharge: last ? rechargeView(last) : null,
@@ -306,6 +311,21 @@ export async function planSwitchOff(
       rechargeChange("disabled", { id, amount, currency, status: "disabled", reason }),
     ],
   };
+}
+
+/** The changes to record if a failed recharge switches automatic recharges off. */
+export function switchOffChanges(
+  accountId: string,
+  { id, amount, currency, reason: last = "" }: StoredRecharge,
+  before: StoredSettings,
+  after: StoredSettings,
+): Change[] {
+  if (!before.enabled || after.enabled) return [];
+  const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${last}`;
+  return [
+    settingsChange(accountId, before, after),
+    rechargeChange("disabled", { id, amount, currency, status: "disabled", reason }),
+  ];
 }
 
 /** The reason of a switch-off after the card was removed. */

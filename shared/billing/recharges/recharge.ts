@@ -1,6 +1,5 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { getAccount } from "../../accounts/visible.ts";
-import type { Change } from "../../changes/kind.ts";
 import { systemAuthor } from "../../changes/record.ts";
 import { recorder, type ChangePlan, type Commit } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
@@ -20,13 +19,15 @@ import { payOwed, reportClosed } from "../payments.ts";
 import { nextPayable } from "../settle.ts";
 import { leftOf } from "./alerts.ts";
 import {
+  isLastFailure,
   readSettings,
-  settingsChange,
   settingsWrite,
   noRechargeBefore,
+  switchOffChanges,
   withAttempt,
   type StoredSettings,
 } from "./auto-recharge.ts";
+import { planLastFailure } from "./page-result.ts";
 import { readMethod, rechargeQueue, unchangedMethod } from "./payment-method.ts";
 import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "./stored-recharge.ts";
 
@@ -85,7 +86,7 @@ export async function beginRecharge(accountId: string, context: WatchContext): P
 async function planBeginning(table: Reader, accountId: string, now: Date): Promise<ChangePlan<string | undefined>> {
   const nothing = { value: undefined, writes: [], changes: [] };
   const settings = await readSettings(table, accountId, dayOf(now));
-  if (!settings.enabled || settings.current !== undefined) return nothing;
+  if ((!settings.enabled && !isLastFailure(settings)) || settings.current !== undefined) return nothing;
   const book = await openAccountBilling(table, accountId, now);
   const amount = neededAmount(book, settings);
   const unchanged = unchangedWallet(accountId, book.walletVersion);
@@ -96,13 +97,14 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     const writes = [settingsWrite(accountId, { ...rest, failures: 0 }), unchanged];
     return { value: undefined, writes, changes: [], housekeeping: true };
   }
+  if (isLastFailure(settings)) return planLastFailure(table, accountId, settings, now);
   const method = await readMethod(table, accountId);
   if (!mayRecharge(book) || !method?.card || noRechargeBefore(settings, now) !== undefined) return nothing;
   const { currency } = book.account;
   const limit = limitReached(settings, amount, currency);
   if (limit !== undefined) return planLimitNotice(accountId, settings, { amount, currency, reason: limit });
   const { count, charged } = settings;
-  const [id, at] = [timeOrderedId(now), now.toISOString()];
+  const [id, at, attempts] = [timeOrderedId(now), now.toISOString(), withAttempt(settings, now)];
   const recharge: StoredRecharge = {
     id,
     amount,
@@ -114,7 +116,6 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     due_at: at,
     version: 1,
   };
-  const attempts = withAttempt(settings, now);
   const after = { ...settings, count: count + 1, charged: charged + amount, current: id, last: id, attempts };
   const nextDay = noRechargeBefore(after, now);
   return {
@@ -334,7 +335,7 @@ async function planSettlement(
     due_at: null,
     settled_at: now.toISOString(),
   };
-  const next = afterFailure(settings, recharge, now);
+  const next = afterFailure(settings, after, now);
   const retry_at = (next.enabled ? noRechargeBefore(next, now) : undefined) ?? null;
   return {
     value: "ended",
@@ -349,21 +350,6 @@ async function planSettlement(
       ...switchOffChanges(accountId, after, settings, next),
     ],
   };
-}
-
-/** The changes to record if a failed recharge switches automatic recharges off. */
-function switchOffChanges(
-  accountId: string,
-  { id, amount, currency, reason: last = "" }: StoredRecharge,
-  before: StoredSettings,
-  after: StoredSettings,
-): Change[] {
-  if (!before.enabled || after.enabled) return [];
-  const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${last}`;
-  return [
-    settingsChange(accountId, before, after),
-    rechargeChange("disabled", { id, amount, currency, status: "disabled", reason }),
-  ];
 }
 
 /** The write that queues a check of the wallet at `retry_at`, after a failed recharge. None without `retry_at`. */
@@ -423,13 +409,14 @@ function withoutRecharge(settings: StoredSettings, recharge: StoredRecharge): St
 }
 
 /**
- * The settings after a recharge that failed. The next attempt has to wait. After the last attempt, automatic recharges
- * are off.
+ * The settings after a recharge that failed, or that the payer has to confirm. The next attempt has to wait. After the
+ * last attempt, automatic recharges are off. If the last attempt has a payment page, they stay on for a day, because
+ * the page can be paid for less than a day.
  */
 function afterFailure(settings: StoredSettings, recharge: StoredRecharge, now: Date): StoredSettings {
   const { retry_at, ...rest } = withoutRecharge(settings, recharge);
   const failures = settings.failures + 1;
-  const wait = rechargeRetryDays[failures - 1];
+  const wait = rechargeRetryDays[failures - 1] ?? (recharge.action_url === undefined ? undefined : 1);
   return {
     ...rest,
     failures: wait === undefined ? 0 : failures,

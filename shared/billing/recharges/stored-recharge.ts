@@ -5,7 +5,7 @@ import { Id } from "../../core/ids.ts";
 import { Currency, defaultCurrency, money, MoneyText } from "../../core/money.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Key, Write } from "../../table/writes.ts";
+import type { Key } from "../../table/writes.ts";
 
 /*
  * Access patterns
@@ -50,7 +50,7 @@ export const RechargeView = z.object({
     description:
       "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`. `confirmed` once the payer has paid at `action_url`: the payment is then a top-up. `disabled` and `limit_reached` occur only in the events with these names.",
   }),
-  reason: z.string().nullish().meta({ description: "For people: why the recharge failed, or why the event occurred." }),
+  reason: z.string().nullish().meta({ description: "For people: why the recharge failed." }),
   action_url: z.string().nullish().meta({
     description:
       "The page on which the payer pays the amount, because the bank did not accept the charge of the card without a confirmation. It is valid for less than a day.",
@@ -91,24 +91,3 @@ export const rechargeChange = (
   recharge: Shown,
   more: Pick<RechargeView, "retry_at"> = {},
 ): Change => change(rechargeKind, verb, recharge.id, { after: { ...rechargeView(recharge), ...more } });
-
-/**
- * Plans the end of a recharge after the page on which the payer confirms the payment has a result. Plans nothing if the
- * recharge does not exist, or if it was paid before.
- */
-export async function planPageResult(
-  table: Reader,
-  accountId: string,
-  rechargeId: string | undefined,
-  isPaid: boolean,
-): Promise<Write[]> {
-  const recharge = rechargeId === undefined ? undefined : await readRecharge(table, accountId, rechargeId);
-  if (!recharge || recharge.status === "succeeded" || recharge.status === "confirmed") return [];
-  const { reason, action_url, ...rest } = recharge;
-  const after: StoredRecharge = {
-    ...rest,
-    version: recharge.version + 1,
-    ...(isPaid ? { status: "confirmed" } : { status: "failed", reason: "The payment was not made on its page." }),
-  };
-  return [{ put: { ...rechargeKey(accountId, recharge.id), ...after }, if: { version: recharge.version } }];
-}

@@ -495,6 +495,87 @@ test("a charge that the payer must confirm fails when its page expires, and a la
   expect(await scene.settings()).toMatchObject({ last_recharge: { status: "confirmed" } });
 });
 
+/** Pays the page of the last recharge. */
+async function confirmLast(scene: Scene): Promise<void> {
+  const { last_recharge } = await scene.settings();
+  const checkoutId = last_recharge?.action_url?.split("/").at(-1) ?? "";
+  const { reference, amount } = await scene.work.payments.getCheckout(checkoutId);
+  await scene.pay({ checkoutId, reference, amount });
+}
+
+test("recharges that the payer confirms at once go on without a wait, and never switch recharges off", async () => {
+  const scene = await newRechargeScene("confirm");
+  await scene.update({ threshold: "350.00", amount: "20.00" });
+  for (let day = 2; day < 4; day++) {
+    scene.on(`2026-03-0${day}`);
+    for (let time = 0; time < 3; time++) {
+      await scene.watch();
+      await scene.sweep();
+      expect(await scene.settings()).toMatchObject({ last_recharge: { status: "action_required" } });
+      await confirmLast(scene);
+      expect(await scene.settings()).toMatchObject({ enabled: true, state: "ready", retry_at: null });
+    }
+  }
+  expect(await scene.balance()).toBe("150.00");
+  expect(await scene.settings()).toMatchObject({ month_amount: "0.00", month_count: 0 });
+  expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
+});
+
+/** An account in which all four tries of a recharge need a confirmation, and nobody has paid a page. */
+async function afterLastPage(): Promise<Scene> {
+  const scene = await newRechargeScene("confirm");
+  await runLow(scene);
+  for (const day of ["2026-03-03", "2026-03-05", "2026-03-07"]) {
+    scene.on(day);
+    await scene.sweep();
+    await scene.sweep();
+  }
+  expect(scene.charges).toHaveLength(4);
+  expect(await scene.settings()).toMatchObject({ enabled: true, state: "waiting", retry_at: null });
+  return scene;
+}
+
+test("a confirmation of the last try keeps recharges on", async () => {
+  const scene = await afterLastPage();
+  await confirmLast(scene);
+  scene.on("2026-03-09");
+  await scene.sweep();
+  expect(await scene.settings()).toMatchObject({ enabled: true, state: "ready" });
+  expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
+  await runLow(scene, 2_500);
+  expect(scene.charges).toHaveLength(5);
+});
+
+test("recharges are switched off a day after the last try if nobody pays its page, and can be switched on again", async () => {
+  const scene = await afterLastPage();
+  scene.on("2026-03-07", "22:00");
+  await Promise.all([scene.watch(), scene.sweep()]);
+  expect(await scene.settings()).toMatchObject({ enabled: true, state: "waiting" });
+  scene.on("2026-03-09");
+  await Promise.all([scene.sweep(), scene.watch()]);
+  await scene.watch();
+  expect(await scene.settings()).toMatchObject({ enabled: false, state: "off" });
+  const disabled = await scene.changes("billing.recharge.disabled");
+  expect(disabled.map(({ after }) => after["reason"])).toEqual([expect.stringMatching(/^The last 4 recharges failed/)]);
+  expect(scene.charges).toHaveLength(4);
+  await scene.update({ enabled: true });
+  await scene.watch();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(5);
+});
+
+test("recharges that the customer switches off during the last page can be switched on again after it", async () => {
+  const scene = await afterLastPage();
+  await scene.update({ enabled: false });
+  scene.on("2026-03-09");
+  await scene.sweep();
+  await scene.update({ enabled: true });
+  await scene.watch();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(5);
+  expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
+});
+
 test.each(["works", "declined", "confirm"] as const)(
   "a card that is saved during a charge of another card (%s) is kept, and is charged if that charge fails",
   async (kind) => {

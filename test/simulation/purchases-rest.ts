@@ -145,7 +145,7 @@ function checkContinued(
   const lives = [...facts.lives.values()].filter((life) => life.name === name);
   const bought = lives.find(({ purchase }) => purchase?.batch_id === batchId);
   mustHold((bought !== undefined) === (status === "pending_registration"), () => `${name} is said to be ${status}`);
-  if (error_code === "quote_changed") {
+  if (error_code === "quote_changed" || error_code === "domain_unavailable") {
     const isSo = registry.unsettled.has(name) || registry.operations.some((one) => one.name === name);
     mustHold(isSo, () => `${name} was said to have changed, and was free at the same price all the time`);
   }

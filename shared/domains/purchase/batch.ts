@@ -68,7 +68,10 @@ const BatchView = z.object({
         status: z
           .enum(["pending_registration", "pending_transfer", "failed"])
           .meta({ description: "The result for the name." }),
-        error_code: z.string().nullable().meta({ description: "Why the name failed." }),
+        error_code: z.string().nullable().meta({
+          description:
+            "Why the name failed: a code of the results of `domains.purchase` or `domains.transfer`, `workspace_gone` or `account_closed`.",
+        }),
       }),
     )
     .meta({ description: "The result for each name that waited for the payment." }),

@@ -3,16 +3,18 @@ import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import { dueKey } from "../../table/due.ts";
+import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { workspaceCheck } from "../../workspaces/workspace.ts";
 import { batchQueue, type StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
+import { takenNames } from "../holder.ts";
 import { systemWriter, type DomainWork } from "../setup/work.ts";
 import { batchItem, getBatch, purchaseKind, type StoredBatch } from "./batch.ts";
 import { areBought, buyNames, type OrderKind, type Wanted } from "./buy.ts";
 import type { Quote } from "./offers.ts";
 import { registrationOrder } from "./purchase.ts";
-import { boughtAs } from "./results.ts";
+import { boughtAs, type ErrorCode } from "./results.ts";
 import { sealContext, transferOrder } from "./transfer.ts";
 
 /** How long one run waits for the prices of the names, in milliseconds. */
@@ -21,15 +23,7 @@ const budgetMs = 20_000;
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
-type Refused =
-  | "account_closed"
-  | "domain_exists"
-  | "domain_taken"
-  | "domain_not_ready"
-  | "insufficient_funds"
-  | "quote_changed"
-  | "unchecked"
-  | "workspace_gone";
+type Refused = ErrorCode | "account_closed" | "workspace_gone";
 
 /**
  * Whether a batch may take the name of a domain of the account. The request has checked the caller's permissions on the
@@ -81,7 +75,8 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   }
   const kind = orderOf(batch, work);
   const quotes = await kind.quotes(namesOf(left), { budgetMs, log: work.log });
-  const offers = left.map((one, index) => offerOf(one, quotes[index]));
+  const occupied = await occupiedNames(work.table, accountId, namesOf(left), kind);
+  const offers = left.map((one, index) => offerOf(one, quotes[index], occupied));
   const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));
   for (const { name } of wanted) {
     const own = await domainByName(work.table, accountId, name);
@@ -98,18 +93,38 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
 
 const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
+/** The names that another domain has here: `domain_exists` if the domain is of this account, otherwise `domain_taken`. */
+async function occupiedNames(
+  table: Reader,
+  accountId: string,
+  names: readonly string[],
+  { takesOwn }: OrderKind,
+): Promise<Map<string, Refused>> {
+  const [taken, own] = await Promise.all([
+    takenNames(table, names, accountId),
+    Promise.all(names.map((name) => domainByName(table, accountId, name))),
+  ]);
+  const inTheWay = own.flatMap((one) => (one && one.status !== "failed" && !takesOwn(one) ? [one] : []));
+  return new Map<string, Refused>([
+    ...[...taken].map((name) => [name, "domain_taken"] as const),
+    ...inTheWay.map(({ name }) => [name, "domain_exists"] as const),
+  ]);
+}
+
 /**
  * The name at its present price. If the name cannot be bought, or its price is above the agreed price, the reason why
- * it is not bought.
+ * it is not bought. The registrar does not know who has a name here, so the reason in `occupied` comes before its own.
  */
 function offerOf(
   agreed: Wanted,
-  { price, reason }: Partial<Quote<string>> = {},
+  quote: Quote<ErrorCode> | undefined,
+  occupied: ReadonlyMap<string, Refused>,
 ): Wanted | { name: string; code: Refused } {
   const { name } = agreed;
-  if (reason === "unchecked") return { name, code: reason };
-  if (reason !== undefined || price === undefined || price > agreed.price) return { name, code: "quote_changed" };
-  return { ...agreed, price };
+  const { price, reason } = quote ?? {};
+  if (reason !== undefined && reason !== "unchecked") return { name, code: occupied.get(name) ?? reason };
+  if (reason !== undefined || price === undefined) return { name, code: "unchecked" };
+  return price > agreed.price ? { name, code: "quote_changed" } : { ...agreed, price };
 }
 
 /** The write that makes the transaction fail if another process continues or ends the batch at the same time. */
@@ -132,7 +147,7 @@ async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<s
     const results = batch.waiting.map(({ name }, index) =>
       bought[index]
         ? { domain_name: name, status: boughtAs[batch.type], error_code: null }
-        : { domain_name: name, status: "failed", error_code: refused.get(name) ?? "quote_changed" },
+        : { domain_name: name, status: "failed", error_code: refused.get(name) ?? "unchecked" },
     );
     const { version } = batch;
     return {

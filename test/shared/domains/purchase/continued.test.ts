@@ -2,14 +2,16 @@ import { expect, test } from "vitest";
 
 import { dayOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
 import { continueBatch } from "../../../../shared/domains/purchase/continue-batch.ts";
+import { registerElsewhere } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Offer, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
 import { newWorkspace } from "../../../support/auth.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
 import { advance, storedAs, workAt } from "../../../support/domain-work.ts";
-import { domainsRequest, funded, purchase, uniqueName } from "../../../support/domains.ts";
+import { connected, domainsRequest, funded, purchase, readDomain, uniqueName } from "../../../support/domains.ts";
 import { batchesDue, continued, pay, registered, wallet } from "../../../support/purchases.ts";
 import { request } from "../../../support/request.ts";
+import { nameElsewhere, transfer, transferred } from "../../../support/transfers.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 /**
@@ -88,8 +90,49 @@ test("a name that another account has bought or registered meanwhile is not boug
   await purchase(rival, [one, other]);
   await registered(rival, other);
   await continued(account);
-  expect(await told(account)).toEqual([["domain_taken", "quote_changed", null]]);
+  expect(await told(account)).toEqual([["domain_taken", "domain_taken", null]]);
   expect(await wallet(account)).toEqual({ posted: 4_200, available: 2_800 });
+});
+
+test("a name that is registered elsewhere meanwhile, or by the account itself, is reported as such", async () => {
+  const [elsewhere, own] = [uniqueName(), uniqueName()];
+  const { account, workspace_id } = await paidFor([elsewhere, own], 1_400);
+  expect((await purchase(account, [own], { workspace_id })).body.successful_count).toBe(1);
+  await registered(account, own);
+  await registerElsewhere(testTable(), elsewhere, {});
+  await continued(account);
+  expect(await told(account)).toEqual([["domain_unavailable", "domain_exists"]]);
+});
+
+/** A transfer of names at another registrar, whose payment has arrived. No worker has continued it yet. */
+async function transferPaidFor(names: string[]): Promise<Account> {
+  const account = await newAccount();
+  const { body } = await transfer(account, names);
+  await pay(account, body.payment_url);
+  return account;
+}
+
+test("names that cannot be transferred any more are reported with the codes of a transfer", async () => {
+  const names = await Promise.all(Array.from({ length: 4 }, () => nameElsewhere()));
+  const [locked = "", recoded = "", taken = "", free = ""] = names;
+  const account = await transferPaidFor(names);
+  await registerElsewhere(testTable(), locked, { locked: true });
+  await registerElsewhere(testTable(), recoded, { auth_code: "Another-Code-1234" });
+  const rival = await funded(await newAccount(), 10_000);
+  await transfer(rival, [taken]);
+  await transferred(rival, taken);
+  await continued(account);
+  expect(await told(account)).toEqual([["transfer_locked", "auth_code_wrong", "domain_taken", null]]);
+  expect((await wallet(account)).posted).toBe(5_600);
+  expect(await readDomain(account, free)).toMatchObject({ status: "pending_transfer" });
+});
+
+test("a name that the account connects after the call of the transfer is not transferred", async () => {
+  const name = await nameElsewhere();
+  const account = await transferPaidFor([name]);
+  await connected(account, { name });
+  await continued(account);
+  expect(await told(account)).toEqual([["domain_exists"]]);
 });
 
 test("names that the account has bought meanwhile are not bought again", async () => {

@@ -18,7 +18,7 @@ import { profileKey, readProfile, type StoredProfile } from "../wallet/profile.t
 import { afterClosing, BillingState, firstState, stateKey } from "../wallet/state.ts";
 import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
-import { moveClosing } from "./due.ts";
+import { dueDay, moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
@@ -211,7 +211,7 @@ async function planOf(
  */
 function closingWrites({ accountId, account, state, status, held }: AccountBilling, before: BillingState): Write[] {
   if (account.status === "closed" || (status === "closed" && held > 0)) return [];
-  return moveClosing(accountId, before.accrue_from, status === "closed" ? null : state.accrue_from);
+  return moveClosing(accountId, dueDay(before), status === "closed" ? null : dueDay(state));
 }
 
 /** Plans the postings of a book; undefined if the wallet has changed since the book was opened. */

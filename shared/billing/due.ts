@@ -2,13 +2,14 @@ import type { StoredAccount } from "../accounts/account.ts";
 import { type Day, minuteMs, later, plusDays, startOf } from "../core/time.ts";
 import { dueWrite, moveDue, type Queue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
-import { type BillingState, firstState } from "../wallet/state.ts";
+import { type BillingState, firstState, planOn } from "../wallet/state.ts";
 
 /**
  * The queue of the accounts whose days are to be closed. To close a day means to record its usage, and at the end of a
- * month to make the invoice. An account is due when its next day can be closed. The transaction that closes an
- * account's days also moves the account in the queue. So after a crash, the next run continues with the first day that
- * is not closed.
+ * month to make the invoice. An account is due when its next day can be closed. If its plan was cancelled immediately,
+ * it is due a day earlier, so that the end of the plan is recorded on the first day without a plan. The transaction
+ * that closes an account's days also moves the account in the queue. So after a crash, the next run continues with the
+ * first day that is not closed.
  *
  * Access patterns
  *   the accounts whose next day can be closed by a time     BILLING_DUE#<shard> / <time>#<account id>
@@ -27,13 +28,22 @@ export const closableAt = (day: Day): string => later(startOf(plusDays(day, 1)),
 /** The last day that can be closed at a time. */
 export const lastClosable = (at: Date): Day => plusDays(later(at, -closingDelayMs).slice(0, 10), -1);
 
+type DueFacts = Pick<BillingState, "accrue_from" | "plans" | "ended_on">;
+
 /**
- * When the next day of an account can be closed. Null for an account with the status `closed`: it has no further days.
+ * The day after whose end an account is due: the first day that is not closed. The day before it, if the account has no
+ * plan from the first day that is not closed, and the end of the plan is not recorded yet.
  */
+export const dueDay = (state: DueFacts): Day =>
+  state.ended_on === undefined && planOn(state, state.accrue_from) === null
+    ? plusDays(state.accrue_from, -1)
+    : state.accrue_from;
+
+/** When an account is due next. Null for an account with the status `closed`: it has no further days. */
 export const nextClosing = (
   { status, created_at }: Pick<StoredAccount, "status" | "created_at">,
-  state: Pick<BillingState, "accrue_from"> | undefined,
-): string | null => (status === "closed" ? null : closableAt((state ?? firstState(created_at)).accrue_from));
+  state: DueFacts | undefined,
+): string | null => (status === "closed" ? null : closableAt(dueDay(state ?? firstState(created_at))));
 
 /** The write that puts a new account into the queue. */
 export const firstClosing = (accountId: string, created: Day): Write =>

@@ -11,7 +11,7 @@ import { indexEntries } from "../table/journal.ts";
 import { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
 import { leavingDays } from "../wallet/catalogue.ts";
-import { periodEnd, planKind, planOn, planToday, withoutEnd, type BillingState } from "../wallet/state.ts";
+import { periodEnd, planKind, planOn, withoutEnd, type BillingState } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
 import { planBilling, type AccountBilling } from "./book.ts";
 import { refreshVatId } from "./profile.ts";
@@ -54,7 +54,7 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
 
 /**
  * Records in a book that the account has no plan.
- * - The first day without a plan gets an event.
+ * - The first day without a plan gets an event. The day of an immediate cancellation is still a day with a plan.
  * - After `leavingDays` days, another event says that nobody can use the account's mailboxes any more. So members have
  *   known about the end of the plan for at least this time.
  * - When the account has a plan again, both records are removed once the first whole day with a plan is recorded. So a
@@ -62,7 +62,8 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
  */
 function notePlanEnd(book: AccountBilling): void {
   const today = dayOf(book.now);
-  if (planToday(book.state, today) !== null) {
+  if (book.state.accrue_from > today) return;
+  if (planOn(book.state, today) !== null) {
     const yesterday = plusDays(today, -1);
     if (book.state.accrue_from === today && planOn(book.state, yesterday) !== null) book.state = withoutEnd(book.state);
     return;

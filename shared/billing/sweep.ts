@@ -227,6 +227,6 @@ export async function queueAccounts(
  */
 function firstTask(account: Item | undefined, state: Item | undefined, now: Date): string | null {
   const read = StoredAccount.pick({ status: true, created_at: true }).safeParse(account);
-  const days = BillingState.pick({ accrue_from: true }).optional().safeParse(state);
+  const days = BillingState.pick({ accrue_from: true, plans: true, ended_on: true }).optional().safeParse(state);
   return read.success && days.success ? nextClosing(read.data, days.data) : now.toISOString();
 }

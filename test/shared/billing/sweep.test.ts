@@ -3,9 +3,14 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { createAccount, setAccountStatus } from "../../../shared/access/operate-accounts.ts";
-import { billingQueue, closableAt, lastClosable } from "../../../shared/billing/due.ts";
+import { billingQueue, closableAt, lastClosable, moveClosing } from "../../../shared/billing/due.ts";
+import { cancelPlan } from "../../../shared/billing/plan.ts";
+import { runAccount } from "../../../shared/billing/run.ts";
 import { queueAccounts, sweepBilling, type ShardResult } from "../../../shared/billing/sweep.ts";
+import { systemAuthor } from "../../../shared/changes/record.ts";
+import { recorder } from "../../../shared/changes/recorder.ts";
 import { dayMs, minuteMs, plusDays } from "../../../shared/core/time.ts";
+import type { Context } from "../../../shared/http/route.ts";
 import { BillingState, stateKey } from "../../../shared/wallet/state.ts";
 import { planWallet, type Posting } from "../../../shared/wallet/wallet.ts";
 import {
@@ -112,6 +117,57 @@ test("a closed account stays in the queue while amounts are held, and payments f
   at("2026-01-23");
   expect(sum(await sweep(), "closed")).toBe(1);
   expect([queueOf(store), invoicesIn(store)]).toEqual([[], 2]);
+});
+
+/** Cancels the plan of an account today, through the operation of the API. */
+async function cancelToday({ table, now }: Awaited<ReturnType<typeof newScene>>, accountId: string): Promise<void> {
+  const commit = recorder({ table, accountId, author: systemAuthor("test", "test", randomUUID()), now });
+  const context = { table, now, commit, requestId: randomUUID() };
+  await cancelPlan(accountId, true, context as unknown as Context);
+}
+
+/** The first day without a plan, if the end of the plan is recorded. */
+const endOf = async ({ table }: Awaited<ReturnType<typeof newScene>>, id: string) =>
+  (await table.get(stateKey(id), BillingState))?.ended_on;
+
+test("the end of a plan that is cancelled immediately is recorded on the next day, and then each day is closed", async () => {
+  const scene = await newScene(1);
+  const [id = ""] = scene.ids;
+  await cancelToday(scene, id);
+  expect(queueOf(scene.store)).toEqual([[id, closableAt(created)]]);
+  scene.at("2026-01-21", "00:19:59");
+  expect(await scene.sweep()).toEqual([]);
+  scene.at("2026-01-21", "00:20:00");
+  expect(sum(await scene.sweep(), "closed")).toBe(1);
+  expect(await endOf(scene, id)).toBe("2026-01-21");
+  for (const day of ["2026-01-21", "2026-01-22"]) {
+    expect(queueOf(scene.store)).toEqual([[id, closableAt(day)]]);
+    scene.at(plusDays(day, 1));
+    expect(sum(await scene.sweep(), "closed")).toBe(1);
+    expect(await endOf(scene, id)).toBe("2026-01-21");
+  }
+  expect(await scene.closedDays()).toEqual(["2026-01-22"]);
+});
+
+test("a run on the day of an immediate cancellation does not record the end of the plan", async () => {
+  const scene = await newScene(1);
+  const [id = ""] = scene.ids;
+  await cancelToday(scene, id);
+  await runAccount(id, lastClosable(scene.now()), { table: scene.table, now: scene.now, requestId: randomUUID() });
+  expect(await endOf(scene, id)).toBeUndefined();
+  expect(queueOf(scene.store)).toEqual([[id, closableAt(created)]]);
+});
+
+test("an account that an earlier version queued a day later is closed once, and stays in the queue once", async () => {
+  const scene = await newScene(1);
+  const [id = ""] = scene.ids;
+  await cancelToday(scene, id);
+  const move = moveClosing(id, created, "2026-01-21");
+  await scene.table.commit(async () => ({ value: undefined, writes: move }));
+  scene.at("2026-01-22");
+  expect(sum(await scene.sweep(), "closed")).toBe(1);
+  expect(queueOf(scene.store)).toEqual([[id, closableAt("2026-01-22")]]);
+  expect(await scene.closedDays()).toEqual(["2026-01-21"]);
 });
 
 test("days that were skipped are closed by one run, month by month", async () => {

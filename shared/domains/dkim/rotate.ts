@@ -18,14 +18,13 @@ import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
- * Begins to rotate the DKIM key of a domain: makes a new key. If the domain has its system records, adds the record of
- * the new key beside the record of the old key. The old key signs until the worker sees the new record in the DNS.
- * `isServed` says whether our nameservers should serve the new record. Throws:
+ * Begins to rotate the DKIM key of a domain: makes a new key. If our nameservers publish the domain's mail records,
+ * adds the record of the new key beside the record of the old key. The old key signs until the worker sees the new
+ * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` if the domain is not in use;
  * - 409 `rotation_running` while an earlier rotation is not complete;
- * - 409 `record_conflict` if another record has the name of the new key's record;
- * - 503 if the key service does not answer.
+ * - 409 `record_conflict` if a record of the customer has the name of the new key's record.
  */
 export async function rotateDkim(
   found: StoredDomain,
@@ -50,15 +49,15 @@ export async function rotateDkim(
 function requireRotatable(domain: StoredDomain): void {
   const { name, status, dkim } = domain;
   if (!isInUse(domain)) throw notReady(status, `${name} is ${status}. Its DKIM key cannot be rotated.`);
-  if (dkim?.next) {
-    const detail = `The key ${dkim.next.selector} of ${name} waits until its record is seen in the DNS.`;
-    throw new Problem("rotation_running", detail);
-  }
+  if (dkim?.next) throw nextWaits(name, dkim.next.selector);
   if (!dkim?.former) return;
   const { selector, removes_at } = dkim.former;
   const detail = `The record of the former key ${selector} of ${name} is still in the DNS, for the mail that this key signed. Rotate again after ${removes_at}.`;
   throw new Problem("rotation_running", detail, { removes_at });
 }
+
+const nextWaits = (name: string, selector: string): Problem =>
+  new Problem("rotation_running", `The key ${selector} of ${name} waits until its record is seen in the DNS.`);
 
 /** The time from the beginning of a rotation to the first look for the new record in the DNS, in milliseconds. */
 const firstLookMs = minuteMs;
@@ -82,6 +81,8 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   ]);
   if (!keys || !zone) throw notFound();
   const [inTheWay] = atNewName;
+  // Another rotation has begun since the domain was read.
+  if (inTheWay?.is_system_managed) throw nextWaits(name, next.selector);
   if (inTheWay) {
     const detail = `The name ${record.name} of ${name} has the record ${inTheWay.id}. The new key needs this name. Delete the record, and rotate the key again.`;
     throw new Problem("record_conflict", detail, { conflicts_with: inTheWay.id });
@@ -115,7 +116,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
 
 /**
  * Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. Throws 409
- * `record_conflict` and 503 as `rotateDkim` does.
+ * `record_conflict` as `rotateDkim` does, and 409 `rotation_running` if another rotation begins at the same time.
  */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
   const { table, commit, now } = systemWriter(work, account_id);

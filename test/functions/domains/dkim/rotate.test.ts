@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 
 import { advanceDkim } from "../../../../shared/domains/dkim/advance.ts";
-import { dkimQueue } from "../../../../shared/domains/domain.ts";
+import { dkimQueue, domainKey } from "../../../../shared/domains/domain.ts";
 import { planRecords } from "../../../../shared/domains/records/plan.ts";
 import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import { getZone } from "../../../../shared/domains/zone.ts";
 import { readDue } from "../../../../shared/table/due.ts";
+import { afterReading } from "../../../support/between.ts";
 import { advance, dig, dkimOf, quicklyActive, setStored, storedAs, workAt } from "../../../support/domain-work.ts";
 import { connected, domainsRequest, readDomain } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/entry-points.ts";
@@ -117,6 +118,21 @@ test("only one rotation of a domain runs at a time, and a refusal shows when the
   const { removes_at } = (await readDomain(account, name)).dkim_keys[1];
   expect((await rotate(account, name)).body).toMatchObject({ code: "rotation_running", removes_at });
   expect(await storedOf(account)).toEqual(before);
+});
+
+test("a rotation that begins while another rotation reads the domain refuses the other with `rotation_running`", async () => {
+  const account = await newAccount();
+  const { name, id } = await quicklyActive(account);
+  const { PK, SK } = domainKey(account.id, id);
+  const refused = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    async () => expect((await rotate(account, name)).status).toBe(200),
+    () => rotate(account, name),
+    2,
+  );
+  expect(refused.body).toMatchObject({ status: 409, code: "rotation_running" });
+  expect(refused.body.detail).toContain("hm2");
+  expect(await keys(account, name)).toEqual(["hm1 signing", "hm2 pending"]);
 });
 
 test("refuses a domain without a key, reserves the name of the next record, and needs domain.update", async () => {

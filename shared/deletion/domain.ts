@@ -128,10 +128,20 @@ async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Prom
   return { value: after, writes, changes: [await domainChange(table, "updated", domain, after)] };
 }
 
-const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
+/** Until when a name is registered, or in a period after the end of its registration. */
+function standingOf({ name, registration }: StoredDomain): string {
+  const unknown = "an unknown time";
+  if (registration?.status === "grace")
+    return `${name} is in its grace period until ${registration.grace_ends_at ?? unknown}.`;
+  if (registration?.status === "redemption")
+    return `${name} is in redemption until ${registration.redemption_ends_at ?? unknown}.`;
+  return `${name} is registered until ${registration?.expires_at ?? unknown}.`;
+}
+
+const releaseRequired = (domain: StoredDomain): Problem =>
   new Problem(
     "release_required",
-    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To delete the domain, send release=true. If you are transferring the name to another registrar, wait for the event domain.transferred_out, and then delete the domain.`,
+    `${standingOf(domain)} Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To delete the domain, send release=true. If you are transferring the name to another registrar, wait for the event domain.transferred_out, and then delete the domain.`,
   );
 
 function requireDeletable(domain: StoredDomain, { permissions }: Context): void {

@@ -169,8 +169,16 @@ describe("a purchased name", () => {
     const { account, name } = await boughtAndActive();
     const end = (await storedAs(account, name)).registration?.expires_at ?? "";
     await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });
+    const refused = async () => (await domainsRequest(account, "DELETE", `/${name}`)).body;
+    const until = (period: string, days: number) => ({
+      code: "release_required",
+      detail: expect.stringContaining(`${name} is ${period} until ${daysFrom(end, days).toISOString()}. Deleting`),
+    });
+    expect(await refused()).toMatchObject(until("registered", 0));
+    await advanceAt(account, name, daysFrom(end, 1));
+    expect(await refused()).toMatchObject(until("in its grace period", 30));
     await advanceAt(account, name, daysFrom(end, 31));
-    expect((await domainsRequest(account, "DELETE", `/${name}`)).body.code).toBe("release_required");
+    expect(await refused()).toMatchObject(until("in redemption", 60));
     await remove(account, name);
     await restore(account, name);
     expect(await advanceAt(account, name, daysFrom(end, 32))).toMatchObject({

@@ -22,9 +22,7 @@ export async function planPageResult(
   const after: StoredRecharge = {
     ...rest,
     version: recharge.version + 1,
-    ...(isPaid
-      ? { status: "confirmed" }
-      : { status: "failed", reason: "Nobody confirmed the payment on its page in time." }),
+    ...(isPaid ? { status: "confirmed" } : { status: "failed", reason: "The payment was not made on its page." }),
   };
   return [
     { put: { ...rechargeKey(accountId, recharge.id), ...after }, if: { version: recharge.version } },

@@ -24,7 +24,8 @@ import { getZone } from "../zone.ts";
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` if the domain is not in use;
  * - 409 `rotation_running` while an earlier rotation is not complete;
- * - 409 `record_conflict` if a record of the customer has the name of the new key's record.
+ * - 409 `record_conflict` if a record of the customer has the name of the new key's record;
+ * - 503 if the key service does not answer.
  */
 export async function rotateDkim(
   found: StoredDomain,
@@ -116,7 +117,8 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
 
 /**
  * Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. Throws 409
- * `record_conflict` as `rotateDkim` does, and 409 `rotation_running` if another rotation begins at the same time.
+ * `record_conflict` and 503 as `rotateDkim` does, and 409 `rotation_running` if another rotation begins at the same
+ * time.
  */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
   const { table, commit, now } = systemWriter(work, account_id);

@@ -50,7 +50,7 @@ export const RechargeView = z.object({
     description:
       "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`. `confirmed` once the payer has paid at `action_url`: the payment is then a top-up. `disabled` and `limit_reached` occur only in the events with these names.",
   }),
-  reason: z.string().nullish().meta({ description: "For people: why the recharge failed." }),
+  reason: z.string().nullish().meta({ description: "For people: why the recharge failed, or why the event occurred." }),
   action_url: z.string().nullish().meta({
     description:
       "The page on which the payer pays the amount, because the bank did not accept the charge of the card without a confirmation. It is valid for less than a day.",

@@ -18,9 +18,9 @@ import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
- * Begins to rotate the DKIM key of a domain: makes a new key. If our nameservers publish the domain's mail records,
- * adds the record of the new key beside the record of the old key. The old key signs until the worker sees the new
- * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws:
+ * Begins to rotate the DKIM key of a domain: makes a new key. If the domain has its system records, adds the record of
+ * the new key beside the record of the old key. The old key signs until the worker sees the new record in the DNS.
+ * `isServed` says whether our nameservers should serve the new record. Throws:
  * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` if the domain is not in use;
  * - 409 `rotation_running` while an earlier rotation is not complete;

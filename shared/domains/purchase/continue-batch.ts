@@ -93,7 +93,9 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
 
 const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
-/** The names that another domain has here: `domain_exists` if the domain is of this account, otherwise `domain_taken`. */
+/**
+ * The names that another domain has here: `domain_exists` if the domain is of this account, otherwise `domain_taken`.
+ */
 async function occupiedNames(
   table: Reader,
   accountId: string,

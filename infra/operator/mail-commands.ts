@@ -105,7 +105,7 @@ export const mailCommands: Record<string, Command> = {
     run: async (table, { address: given = "" }) => {
       const found = await find(table, given, { isLogin: true });
       const now = clock();
-      const [passwords, logins, left] = await Promise.all([
+      const [passwords, lastLoginsByNetwork, left] = await Promise.all([
         passwordsOf(table, found),
         lastLogins(table, given, now),
         attemptsLeft(table, given, now),
@@ -118,8 +118,8 @@ export const mailCommands: Record<string, Command> = {
         }),
         passwords,
         attempts_left_for_new_networks: left,
-        known_networks: logins.length,
-        last_login_from_known: logins.toSorted().at(-1) ?? null,
+        known_networks: lastLoginsByNetwork.length,
+        last_login_from_known: lastLoginsByNetwork.toSorted().at(-1) ?? null,
       };
     },
   },

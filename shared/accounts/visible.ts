@@ -92,6 +92,7 @@ function aheadOfAccounts(
   filter: Filter,
   span: { skip: number; take: number },
 ): Ahead {
+  // Only the items of super admins are noted under this key.
   if (seen?.recall(userKey(principal.id))) return aheadOfRows(accountsMatching(filter), span);
   const isFiltered = filter.client_id !== undefined || filter.status !== undefined;
   return isFiltered ? aheadOfList(accountsOfUser(principal.id)) : aheadOfRows(accountsOfUser(principal.id), span);

@@ -32,8 +32,9 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * - 403 `forbidden` without the route's capability;
  * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
  *   `whileSuspended`;
- * - 403 `account_suspended` if the resource's account is suspended or closed, but only for a public route or an input
- *   without an account, and only if the lookup has the message `stopped`;
+ * - for a public route or an input without an account: 403 `account_suspended` if the resource's account is suspended
+ *   or closed. `route.subject.stopped` is the text of this error. Without this text, the error is that of a missing
+ *   resource;
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -153,9 +154,10 @@ function forbidden(
 ): Problem | InvalidInput {
   const view = viewCapability(capability);
   const holdsOne = holdsAnywhere(permissions, view) || holdsAnywhere(permissions, capability);
-  const isTooNarrow = covers(permissions, capability, scopes ?? []);
-  if (scopes && holdsOne && !isTooNarrow && !covers(permissions, view, scopes)) return missing;
-  const place = isTooNarrow ? ` on the ${subject?.within.join(" or the ")}: a narrower grant is not enough` : "";
+  // The caller was refused. So a grant that covers the resource is narrower than the scopes in `subject.within`.
+  const hasNarrowGrant = covers(permissions, capability, scopes ?? []);
+  if (scopes && holdsOne && !hasNarrowGrant && !covers(permissions, view, scopes)) return missing;
+  const place = hasNarrowGrant ? ` on the ${subject?.within.join(" or the ")}: a narrower grant is not enough` : "";
   return new Problem("forbidden", `This needs the capability ${capability}${place}.`, {
     required_capability: capability,
   });

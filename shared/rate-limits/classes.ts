@@ -24,8 +24,8 @@ export const limitClasses = {
   /** Attempts to log in with one address from one network through a mail server. */
   login_pair: { perMinute: 30, burst: 30, whenTableFails: "closed" },
   /**
-   * Attempts to log in with one address through a mail server, from all networks from which nobody has logged in with
-   * this address and a password of its mailbox in the last 30 days.
+   * Attempts to log in with one address through a mail server, from all new networks together. A network is new if no
+   * login with this address and a password of its mailbox succeeded from it in the last 30 days.
    */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
   /** Attempts to log in from one network through a mail server, with any address. */

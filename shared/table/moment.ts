@@ -27,9 +27,9 @@ export type Moment = {
     isSame: () => Promise<boolean>,
   ) => RowSource<T>[];
   /**
-   * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources begin
-   * with lists that were opened since the last call of `page`. Other sources may follow only if all of these lists are
-   * there. With `desc`, the ranks count from the end.
+   * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The first
+   * sources are lists that were opened since the last call of `page`. Other sources may follow them only if `sources`
+   * has every list that was opened since that call. With `desc`, the ranks count from the end.
    */
   page: <T>(
     sources: readonly RowSource<T>[],

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Get the result of a checkout",
   synonyms: ["payment", "paid", "go through", "successful", "failed", "receipt", "status"],
   description:
-    "Returns the result of a checkout, for the page to which the payer returns from the page of the payment provider. Call this function until the status is no longer `pending`. The token in the address of the page is the only credential. If the payment provider has not reported the payment, this call asks the provider, at most once every few seconds, and credits the paid amount.",
+    "Returns the result of a checkout. The page to which the payer returns from the payment provider calls this function. Call this function until the status is no longer `pending`. The token in the address of the page is the only credential. If the payment provider has not reported the payment, this call asks the provider, at most once every few seconds, and credits the paid amount.",
   capability: null,
   open: "Public: the checkout's token is the credential.",
   public: true,

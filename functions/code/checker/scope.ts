@@ -133,12 +133,13 @@ export class ConditionScope {
 
   /**
    * Tells whether a condition may prevent the evaluation of an invalid access. `type` is the type of the accessed
-   * value, and `of` is the expression at the start of the access chain. An answer has only the members of its schema,
-   * so no condition makes an invalid access to an answer valid.
+   * value, and `of` is the expression at the start of the access chain.
    */
   mayPrevent(access: InvalidAccess, type: StaticType, of: Expression, key: string | number | undefined): boolean {
     if (type.none) return !this.isCertain;
     if (type.type !== undefined && "typeName" in access) return this.mentions(of);
+    // If the program did not make the value, the value is an answer. An answer has only the members of its schema, so
+    // no condition makes the access valid.
     if (!type.members || !("members" in access)) return false;
     return this.#tested.has(String(key)) || this.mentions(of);
   }

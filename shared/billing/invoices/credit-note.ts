@@ -175,7 +175,8 @@ function withCredit(
     return { net: earlier.net + net, amount: earlier.amount + amount };
   });
   const earlierNotes = invoice.credited === undefined ? [] : invoice.credited.notes;
-  // If an earlier version made the first credit note, the invoice does not list its credit notes.
+  // `credited` has no `notes` if an earlier release of the product made the first credit note. Such an invoice gets no
+  // list later either, because the list would not be complete.
   const notes = earlierNotes && { notes: [...earlierNotes, { id, number, date, amount: sum }] };
   return { ...invoice, credited: { lines: [...before.lines, ...lines], vat, ...notes } };
 }
@@ -317,8 +318,8 @@ function addCredit(book: AccountBilling, { number, invoice_number, total, vat = 
 }
 
 /**
- * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made
- * the first credit note of the invoice.
+ * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier release of
+ * the product made the first credit note of the invoice.
  */
 export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice): Promise<CreditedBy[]> {
   if (invoice.credited === undefined) return [];

@@ -73,7 +73,7 @@ export const DomainSettings = z
     }),
     dns_mode: DnsMode.optional().meta({
       description:
-        "`hosted` moves the domain's DNS to our nameservers. First set `hosted`, then import the present records with `dns_records.import`, and then set `nameservers` at the registrar. If the name is registered here, the product sets them itself, a minute after `hosted` at the earliest: import at once. Until then the domain is `pending_delegation`. Records that are not in the domain here stop after the change of the nameservers. `external` keeps the DNS elsewhere. Publish the records of `domains.dns_setup.get` there before you change the nameservers. Our nameservers serve the records until three days after that change. The records that are stored here stay in both cases.",
+        "`hosted` moves the domain's DNS to our nameservers. First set `hosted`, then import the present records with `dns_records.import`, and then set `nameservers` at the registrar. If the name is registered here, the product sets them itself, a minute after `hosted` at the earliest, so import the records at once. Until the nameservers are set, the domain is `pending_delegation`. Records that are not in the domain here stop after the change of the nameservers. `external` keeps the DNS elsewhere. Publish the records of `domains.dns_setup.get` there before you change the nameservers. Our nameservers serve the records until three days after that change. The records that are stored here stay in both cases.",
     }),
     locked: z.boolean().optional().meta({
       description:

@@ -77,8 +77,8 @@ const scopeText = ({ type, id }: MailScope): string => `${type}#${id}`;
  * Returns the ids of these rules; undefined if there is no loop. `places` are the destinations of the planned rule's
  * targets.
  * - A rule never forwards a copy that a rule of the same scope made. So the search leaves out such steps.
- * - A rule does not copy a mailbox's mail to the mailbox itself. So there is no loop if a copy comes back only to its
- *   first target.
+ * - A rule does not copy a mailbox's mail to the mailbox itself. So it is no loop if a copy comes back only to the
+ *   mailbox to which the planned rule sent it.
  * - No copy arrives at an address without a mailbox. So a rule for such an address is never in a loop.
  */
 async function findLoop(

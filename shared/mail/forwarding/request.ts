@@ -220,8 +220,8 @@ const unverified = ({ target_domain_id: _, ...target }: Pick<Target, "email" | "
 });
 
 /**
- * A target that is new in a rule, or new as a mailbox of the account. If the target is a mailbox of the account,
- * `homeId` is the id of its domain.
+ * A target that was added to a rule, or a target of a rule that has become a mailbox of the account. If the target is a
+ * mailbox of the account, `homeId` is the id of its domain.
  */
 export type NewTarget = { email: string; slot: number; homeId: string | undefined };
 

@@ -52,7 +52,7 @@ test("mail address shows the answer of the endpoint for incoming mail, and the r
     [`sales+x@${name}`, "alias", "alias"],
     [`list@${name}`, "forward", "rule"],
     [`abuse@${name}`, "role", "first mailbox"],
-    [`nobody@${name}`, "none", "no mailbox or rule has the address"],
+    [`nobody@${name}`, "none", "no mailbox has the address, and no forwarding rule"],
     [`ada@${uniqueName()}`, "unknown", "No account has an active domain"],
   ];
   for (const [address, kind, why] of kinds) {

@@ -34,7 +34,7 @@ test("needs no credential, and shows the result of the payment once the provider
   expect((await resultOf(account.id, token)).body.status).toBe("paid");
 });
 
-test("leads the payer of a purchase to its return URL, and says that the names are being bought", async () => {
+test("leads the payer of a purchase to its return URL, and says that the order goes on", async () => {
   const account = await newAccount();
   const refused = await purchase(account, [uniqueName()], { return_url: "https://evil.example/" });
   expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", "return_url"]]);
@@ -44,7 +44,7 @@ test("leads the payer of a purchase to its return URL, and says that the names a
   expect((await resultOf(account.id, token)).body).toMatchObject({
     status: "paid",
     purpose: "purchase",
-    message: expect.stringContaining("being bought"),
+    message: expect.stringContaining("The order that waited for the payment goes on"),
     dashboard_url: `https://app.example.com/domains?checkout_token=${token}&status=paid`,
   });
 });

@@ -145,13 +145,14 @@ function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = 
   ];
 }
 
-const scopeNames = new Set(["domain", "workspace_id", "mailbox"]);
+const scopeNames = new Set(["domain", "workspace_id", "mailbox", "dedicated_ip_id"]);
 
-/** Removes the optional members of a body that would give another scope than the member `name`. */
-function withoutOtherScopes({ body }: Route, given: object, name: string): object {
+/** Removes the optional members of a body or query that would give another scope than the member `name`. */
+function withoutOtherScopes({ body, query }: Route, given: object, name: string): object {
   if (!scopeNames.has(name)) return given;
+  const shape = { ...query.shape, ...body.shape };
   const isOther = (other: string): boolean =>
-    other !== name && scopeNames.has(other) && (body.shape[other]?.safeParse(undefined).success ?? false);
+    other !== name && scopeNames.has(other) && (shape[other]?.safeParse(undefined).success ?? false);
   return Object.fromEntries(Object.entries(given).filter(([other]) => !isOther(other)));
 }
 

@@ -98,6 +98,9 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
   });
 }
 
+/** The part of the billing state that tells which suspension billing made. */
+const SuspendedVersion = BillingState.pick({ suspended_version: true });
+
 /**
  * Moves an account to another status. For `closed` see `closeAccount`. Otherwise nothing changes if the account has the
  * status already. The only exception is an account that billing suspended for a debt: if the operator suspends it too,
@@ -124,11 +127,12 @@ export async function setAccountStatus(
   )(async () => {
     // Billing changes the state and the account in one transaction. The state is read first. So if a payment lifts the
     // suspension between the two reads, the account is read as active, and is suspended.
-    const billing = await table.get(stateKey(accountId), BillingState);
+    const isSuspending = status === "suspended";
+    const billing = isSuspending ? await table.get(stateKey(accountId), SuspendedVersion) : undefined;
     const account = await getAccount(table, accountId);
     // An earlier version of the product suspended accounts without a `debt`.
     const isForDebt = account.debt !== undefined || billing?.suspended_version === account.version;
-    const becomesOwn = status === "suspended" && account.status === "suspended" && isForDebt;
+    const becomesOwn = isSuspending && account.status === "suspended" && isForDebt;
     if (!becomesOwn) return planAccountStatus(table, account, status, now);
     const { debt: _, ...rest } = account;
     const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };

@@ -4,7 +4,7 @@ import { accountKey, accountsMatching, AccountPointer, StoredAccount } from "../
 import { getAccount } from "../accounts/visible.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import { dayMs, dayOf, hourMs, later, minuteMs } from "../core/time.ts";
+import { type Day, dayMs, dayOf, hourMs, later, minuteMs } from "../core/time.ts";
 import { withClaim } from "../table/claim.ts";
 import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
 import { readRows } from "../table/ranked-list.ts";
@@ -150,19 +150,26 @@ async function moveInQueue(accountId: string, at: string, { table, now }: SweepC
   const due = dueKey(billingQueue, [accountId], at);
   if ((await table.get(due, Closing)) === undefined) return;
   await table.commit(async () => {
-    const { next, unchanged } = await readNext(accountId, table, now());
-    if (next === at) throw new Error("The day was not closed.");
+    const { next, firstOpen, unchanged } = await readNext(accountId, table, now());
+    if (next === at) {
+      // The account is due for the end of its plan, but has a plan again. Its first open day ends later.
+      if (firstOpen > lastClosable(now())) return { value: undefined, writes: [] };
+      throw new Error("The day was not closed.");
+    }
     const moved = next === null ? [] : [dueWrite(billingQueue, [accountId], next)];
     return { value: undefined, writes: [{ delete: due }, ...moved, unchanged] };
   });
 }
 
-/** The time of an account's next task, and the write that makes a transaction fail if a day was closed meanwhile. */
+/**
+ * The time of an account's next task, its first day that is not closed, and the write that makes a transaction fail if
+ * a day was closed meanwhile.
+ */
 async function readNext(
   accountId: string,
   table: Reader,
   now: Date,
-): Promise<{ next: string | null; unchanged: Write }> {
+): Promise<{ next: string | null; firstOpen: Day; unchanged: Write }> {
   const [account, state] = await Promise.all([
     getAccount(table, accountId),
     table.get(stateKey(accountId), BillingState),
@@ -170,7 +177,8 @@ async function readNext(
   const unchanged: Write = { check: stateKey(accountId), if: state ? { version: state.version } : "absent" };
   const next = nextClosing(account, state);
   const staysQueued = next === null && state !== undefined && (await isPending(accountId, state, table, now));
-  return { next: staysQueued ? closableAt(dayOf(now)) : next, unchanged };
+  const firstOpen = state?.accrue_from ?? dayOf(new Date(account.created_at));
+  return { next: staysQueued ? closableAt(dayOf(now)) : next, firstOpen, unchanged };
 }
 
 /** Whether a closed account has a purchase that is on no invoice, or an amount that is held for a purchase. */

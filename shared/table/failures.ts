@@ -57,9 +57,7 @@ export function failureOf(error: unknown): unknown {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (error.name === "TransactionConflictException") return tooBusy();
   if (throttlingErrors.has(error.name))
-    return new Problem("busy", "The table is throttled, or the item is just being changed. Try again.", {
-      retry_after: 1,
-    });
+    return new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
   if (outageErrors.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
     return new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
   }

@@ -7,7 +7,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 import { clock, Timestamp } from "../../../shared/core/time.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
 import { newRecord, parseRecord } from "../../../shared/domains/records/input.ts";
-import type { RecordInput } from "../../../shared/domains/records/record.ts";
+import type { ParsedRecord, RecordInput } from "../../../shared/domains/records/record.ts";
 import { NewDomainName } from "../../../shared/domains/registrable.ts";
 import { delegate, delegationOf, registerElsewhere } from "../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
@@ -171,21 +171,19 @@ function fieldsOf(form: URLSearchParams): unknown {
   };
 }
 
-/** Publishes records of a name at the other DNS host. Throws an error that names the first invalid record. */
-async function publish(table: Table, name: string, records: readonly RecordInput[]): Promise<void> {
-  const parsed = records.map((record) => {
+/** Parses the records of a name at the other DNS host. Throws an error that names the first invalid record. */
+const parsedRecords = (name: string, records: readonly RecordInput[]): ParsedRecord[] =>
+  records.map((record) => {
     const read = parseRecord(record, name);
     if ("record" in read) return read.record;
     throw new Error(`${record.name} ${record.type}: ${read.faults.map(({ message }) => message).join("; ")}.`);
   });
-  await publishRecords(table, name, parsed);
-}
 
 async function performDelegation(
   { name, records, nameservers = records && externalNameservers }: Delegation,
   { table, onDelegated }: Options,
 ): Promise<string[]> {
-  if (records) await publish(table, name, records);
+  if (records) await publishRecords(table, name, parsedRecords(name, records));
   const holder = nameservers ? undefined : await readHolder(table, name);
   if (!nameservers && !holder) {
     throw new Error(`No account has ${name}. Connect the name first, or give its nameservers.`);
@@ -205,8 +203,9 @@ async function applyDelegation(given: Delegation, options: Options): Promise<For
 async function applyRegistration(given: ElsewhereForm, { table, onDelegated }: Options): Promise<FormOutcome> {
   const { name, elsewhere: _, records, nameservers: hosts = records && externalNameservers, ...rest } = given;
   const registration = { ...rest, ...(hosts ? { nameservers: hosts } : {}) };
-  if (records) await publish(table, name, records);
+  const parsed = records && parsedRecords(name, records);
   const since = await registerElsewhere(table, name, registration);
+  if (parsed) await publishRecords(table, name, parsed);
   onDelegated();
   const nameservers = (await delegationOf(table, name)) ?? [];
   const { auth_code } = registration;

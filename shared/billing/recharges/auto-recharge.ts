@@ -259,6 +259,8 @@ export function updateAutoRecharge(
       amount: minor(body.amount, before.amount),
       monthly_cap: minor(body.monthly_cap, before.monthly_cap),
       max_per_month: body.max_per_month ?? before.max_per_month,
+      // Who switches recharges on again during the wait after the last try begins a new series of tries.
+      failures: isSwitchedOn && isLastFailure(before) ? 0 : before.failures,
     };
     requireBelowCap(after, body.amount === undefined ? "monthly_cap" : "amount");
     const method = after.enabled ? await readMethod(table, accountId) : undefined;

@@ -97,7 +97,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     const writes = [settingsWrite(accountId, { ...rest, failures: 0 }), unchanged];
     return { value: undefined, writes, changes: [], housekeeping: true };
   }
-  if (isLastFailure(settings)) return planLastFailure(table, accountId, settings, now);
+  if (isLastFailure(settings)) return planLastFailure(table, book, settings, now);
   const method = await readMethod(table, accountId);
   if (!mayRecharge(book) || !method?.card || noRechargeBefore(settings, now) !== undefined) return nothing;
   const { currency } = book.account;

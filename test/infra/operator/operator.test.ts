@@ -45,7 +45,10 @@ test("the command adds and removes owners, but not the last owner, and adds and 
   expect(await sees(`/v1/public/accounts/${id}/auth/groups`)).toBe(200);
   expect(await operator("owner", "remove", "--account", id, "--user", owner.id)).toMatchObject({ code: 0 });
   const last = await operator("owner", "remove", "--account", id, "--user", other.id);
-  expect(last).toMatchObject({ code: 1, err: expect.stringContaining("the last user who owns the account") });
+  expect(last).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("the last user whose ownership of the account does not end"),
+  });
   const foreign = `/v1/public/accounts/${(await newAccount()).id}`;
   await operator("super-admin", "add", "--user", other.id);
   expect(await sees(foreign)).toBe(200);

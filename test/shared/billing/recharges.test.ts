@@ -576,6 +576,45 @@ test("recharges that the customer switches off during the last page can be switc
   expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
 });
 
+test("recharges that the customer switches off and on again during the last page stay on, and wait for its end", async () => {
+  const scene = await afterLastPage();
+  await scene.update({ enabled: false });
+  await scene.update({ enabled: true });
+  await Promise.all([scene.watch(), scene.sweep()]);
+  expect(scene.charges).toHaveLength(4);
+  scene.on("2026-03-09");
+  await scene.watch();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(5);
+  expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
+});
+
+test("the account is closed during the last page, and nothing is changed when the page ends", async () => {
+  const scene = await afterLastPage();
+  await setAccountStatus(testTable(), scene.accountId, "closed", scene.work.now());
+  scene.on("2026-03-09");
+  await scene.sweep();
+  expect(await scene.changes("billing.recharge.disabled")).toEqual([]);
+});
+
+test("the paid page of an earlier recharge leaves the wait after a later declined charge", async () => {
+  const scene = await newRechargeScene("confirm");
+  await scene.update({ threshold: "350.00", amount: "20.00" });
+  await scene.watch();
+  await scene.sweep();
+  const { last_recharge } = await scene.settings();
+  const checkoutId = last_recharge?.action_url?.split("/").at(-1) ?? "";
+  const { reference, amount } = await scene.work.payments.getCheckout(checkoutId);
+  await scene.enter("declined");
+  scene.on("2026-03-04");
+  await scene.watch();
+  await scene.sweep();
+  const { state, retry_at } = await scene.settings();
+  expect(state).toBe("waiting");
+  await scene.pay({ checkoutId, reference, amount });
+  expect(await scene.settings()).toMatchObject({ state, retry_at });
+});
+
 test.each(["works", "declined", "confirm"] as const)(
   "a card that is saved during a charge of another card (%s) is kept, and is charged if that charge fails",
   async (kind) => {

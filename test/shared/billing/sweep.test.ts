@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { createAccount, setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { billingQueue, closableAt, lastClosable, moveClosing } from "../../../shared/billing/due.ts";
-import { cancelPlan } from "../../../shared/billing/plan.ts";
+import { cancelPlan, changePlan } from "../../../shared/billing/plan.ts";
 import { runAccount } from "../../../shared/billing/run.ts";
 import { queueAccounts, sweepBilling, type ShardResult } from "../../../shared/billing/sweep.ts";
 import { systemAuthor } from "../../../shared/changes/record.ts";
@@ -65,6 +65,19 @@ async function newScene(count: number, { isQueued = true } = {}) {
   };
 }
 
+type Scene = Awaited<ReturnType<typeof newScene>>;
+
+const texts = { code: "purchase", type: "purchase", description: "It" } as const;
+
+/** A payment of 90.00 into the wallet. */
+const money: Posting = { kind: "transfer", id: "money", debit: "payments", credit: "wallet", amount: 9_000, ...texts };
+
+const postTo = ({ table, now }: Pick<Scene, "table" | "now">, accountId: string, ...postings: Posting[]) =>
+  table.commit(async () => {
+    const { writes } = await planWallet(table, accountId, postings, now());
+    return { value: undefined, writes };
+  });
+
 /** The account and the due time of each task in the queue. Rows with a key that begins with `~` are no tasks. */
 const queueOf = (store: MemoryStore): [account: string, at: string][] =>
   everything(store)
@@ -98,13 +111,8 @@ test("an account's day is closed 20 minutes after its end, and the account then 
 test("a closed account stays in the queue while amounts are held, and payments from these amounts are on an invoice", async () => {
   const { store, table, ids, at, now, sweep } = await newScene(1);
   const [accountId = ""] = ids;
-  const post = (...postings: Posting[]) =>
-    table.commit(async () => {
-      const { writes } = await planWallet(table, accountId, postings, now());
-      return { value: undefined, writes };
-    });
-  const texts = { code: "purchase", type: "purchase", description: "It" } as const;
-  await post({ kind: "transfer", id: "money", debit: "payments", credit: "wallet", amount: 9_000, ...texts });
+  const post = (...postings: Posting[]) => postTo({ table, now }, accountId, ...postings);
+  await post(money);
   await post({ kind: "hold", id: "name", debit: "wallet", credit: "revenue", amount: 1_400, ...texts });
   await setAccountStatus(table, accountId, "closed", now());
   expect(queueOf(store)).toEqual([[accountId, closableAt(created)]]);
@@ -119,16 +127,18 @@ test("a closed account stays in the queue while amounts are held, and payments f
   expect([queueOf(store), invoicesIn(store)]).toEqual([[], 2]);
 });
 
-/** Cancels the plan of an account today, through the operation of the API. */
-async function cancelToday({ table, now }: Awaited<ReturnType<typeof newScene>>, accountId: string): Promise<void> {
+/** The context of an operation of the API in an account. */
+function contextOf({ table, now }: Scene, accountId: string): Context {
   const commit = recorder({ table, accountId, author: systemAuthor("test", "test", randomUUID()), now });
-  const context = { table, now, commit, requestId: randomUUID() };
-  await cancelPlan(accountId, true, context as unknown as Context);
+  return { table, now, commit, requestId: randomUUID() } as unknown as Context;
 }
 
+/** Cancels the plan of an account today, through the operation of the API. */
+const cancelToday = (scene: Scene, accountId: string): Promise<unknown> =>
+  cancelPlan(accountId, true, contextOf(scene, accountId));
+
 /** The first day without a plan, if the end of the plan is recorded. */
-const endOf = async ({ table }: Awaited<ReturnType<typeof newScene>>, id: string) =>
-  (await table.get(stateKey(id), BillingState))?.ended_on;
+const endOf = async ({ table }: Scene, id: string) => (await table.get(stateKey(id), BillingState))?.ended_on;
 
 test("the end of a plan that is cancelled immediately is recorded on the next day, and then each day is closed", async () => {
   const scene = await newScene(1);
@@ -156,6 +166,28 @@ test("a run on the day of an immediate cancellation does not record the end of t
   await runAccount(id, lastClosable(scene.now()), { table: scene.table, now: scene.now, requestId: randomUUID() });
   expect(await endOf(scene, id)).toBeUndefined();
   expect(queueOf(scene.store)).toEqual([[id, closableAt(created)]]);
+});
+
+test("a plan that begins again two days after an immediate cancellation is no failure of the day between", async () => {
+  const scene = await newScene(1);
+  const [id = ""] = scene.ids;
+  await postTo(scene, id, money);
+  await cancelToday(scene, id);
+  scene.at("2026-01-21");
+  await changePlan(id, "per_mailbox", "2026-01-22", contextOf(scene, id));
+  scene.at("2026-01-22", "00:10:00");
+  expect(sum(await scene.sweep(), "failed")).toBe(0);
+  scene.at("2026-01-22", "00:30:00");
+  expect(sum(await scene.sweep(), "closed")).toBe(1);
+  expect(await scene.closedDays()).toEqual(["2026-01-21"]);
+  expect(queueOf(scene.store)).toEqual([[id, closableAt("2026-01-22")]]);
+});
+
+test("the operator suspends an account whose billing row cannot be read", async () => {
+  const { table, ids, now } = await newScene(1);
+  const [id = ""] = ids;
+  await table.attempt({ put: { ...stateKey(id), plans: "broken", version: 1 } });
+  expect(await setAccountStatus(table, id, "suspended", now())).toMatchObject({ status: "suspended" });
 });
 
 test("an account that an earlier version queued a day later is closed once, and stays in the queue once", async () => {

@@ -45,21 +45,26 @@ test.for<[string, number, number]>([
   },
 );
 
-/** The first schedule of the search, for a mistake that only a few schedules show. */
-const firstSchedules: Readonly<Record<string, number>> = {
-  "account-status": 1201,
-  "billing-state": 1301,
-  "page-goes-on": 701,
+/**
+ * The first schedule of the search, for a mistake that only one of some 500 schedules shows. Another order of the awaits
+ * in the product moves these schedules, so every run searches for these mistakes.
+ */
+const rareMistakes: Readonly<Record<string, number>> = {
+  "account-status": 461,
+  "billing-state": 1361,
+  "page-goes-on": 771,
 };
 
-test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
+const otherMistakes = Object.keys(bugs).filter((bug) => !(bug in rareMistakes));
+
+test.for([...Object.keys(rareMistakes), ...sampleOf(otherMistakes, 6, "bugs")])(
   "with the mistake %s a violation is found within 500 schedules",
   async (bug) => {
     const planted = modulesWith(bug);
     // A purchase and a transfer take several runs of the worker. A dedicated IP does too.
     const long = new Set(["purchases", "lives", "dedicated-ips"]);
     const steps = planted.some(({ name }) => long.has(name)) ? 500 : 120;
-    const from = firstSchedules[bug] ?? 1;
+    const from = rareMistakes[bug] ?? 1;
     expect(await findViolation({ modules: planted, schedules: 500, steps, from }, bug)).toBeDefined();
   },
 );

@@ -96,7 +96,10 @@ export type Post = MailServer & {
   session: (login: Login) => { send: (letter: SendMailOptions) => Promise<string>; close: () => void };
   /** A connection of a mail program to read mail. */
   reader: (login: Login) => Promise<ImapFlow>;
-  /** The subjects in the inbox of a mailbox, the oldest first. If `awaited` is given, waits until it is one of them. */
+  /**
+   * The subjects in the inbox of a mailbox, the oldest first. If `awaited` is given, waits until it is one of them, and
+   * logs in again if the connection ends.
+   */
   subjects: (login: Login, awaited?: string) => Promise<string[]>;
   /** Where a server with TLS listens: `IMAPS` or `POP3S`. */
   tlsAt: (name: string) => { port: number; ca: string; servername: string };
@@ -109,8 +112,9 @@ const portNames =
 /** The longest wait for a condition on a slow machine, in milliseconds. */
 export const slowly = 40_000;
 
+/** The subjects in the inbox, the oldest first. Throws if the connection has ended. */
 async function subjectsIn(client: ImapFlow): Promise<string[]> {
-  await client.noop();
+  if (!(await client.noop())) throw new Error("The connection has ended.");
   const found: string[] = [];
   if (client.mailbox === false || client.mailbox.exists === 0) return found;
   for await (const { envelope } of client.fetch("1:*", { envelope: true })) found.push(envelope?.subject ?? "");
@@ -175,14 +179,20 @@ export async function startPost(api: string, more: Values, given?: string): Prom
     },
     reader,
     subjects: async (login, awaited) => {
-      const client = await reader(login);
+      let client: ImapFlow | undefined;
+      // A mail program whose connection has ended connects again.
+      const subjects = async (): Promise<string[]> => {
+        if (!client?.usable) {
+          client = await reader(login);
+          await client.mailboxOpen("INBOX");
+        }
+        return subjectsIn(client);
+      };
       try {
-        await client.mailboxOpen("INBOX");
-        const subjects = () => subjectsIn(client);
         if (awaited !== undefined) await expect.poll(subjects, { timeout: slowly, interval: 100 }).toContain(awaited);
         return await subjects();
       } finally {
-        await client.logout().catch(() => client.close());
+        await client?.logout().catch(() => client?.close());
       }
     },
     tlsAt: (name) => ({

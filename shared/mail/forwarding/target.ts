@@ -18,7 +18,7 @@ function readMailAddress(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
-  if (/[^\x21-\x7e]/.test(read.local)) return { fault: "The part before the @ can have only ASCII characters" };
+  if (/[^\x20-\x7e]/.test(read.local)) return { fault: "The part before the @ can have only ASCII characters" };
   // The characters % and ! are not allowed, because old mail servers use them to relay mail.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
     return { fault: "The part before the @ has a character that an address cannot have there, or a misplaced dot" };

@@ -46,7 +46,8 @@ function problemOf(error: unknown, log: Log): Problem | InvalidInput {
 
 /**
  * Reads the query of a request: the text members that `names` lists, undefined where the query lacks them. A plus sign
- * stays a plus sign, encoded or not, because addresses contain plus signs and no spaces. Throws 422 for other members.
+ * stays a plus sign, encoded or not, because addresses contain plus signs and no spaces. Throws 422 for other members,
+ * and for a member that is there twice.
  */
 export function queryOf<N extends string>(
   { rawQueryString }: Pick<MailRequest, "rawQueryString">,
@@ -58,6 +59,8 @@ export function queryOf<N extends string>(
     const msg = `This is not a parameter. The parameters are ${names.join(", ")}`;
     throw new InvalidInput(others.map((name) => ({ loc: ["query", name], msg, type: "extra_forbidden" })));
   }
+  const repeated = names.find((name) => query.getAll(name).length > 1);
+  if (repeated !== undefined) throw invalidAt(["query", repeated], "Give this parameter once", "string_type");
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined])) as Record<N, string | undefined>;
 }
 

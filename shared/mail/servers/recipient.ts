@@ -6,6 +6,7 @@ import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readUntagged } from "../mailboxes/local-part.ts";
 import { firstMailboxes } from "../mailboxes/lookup.ts";
 import { mailboxKey, StoredMailbox } from "../mailboxes/mailbox.ts";
+import { unquoteLocal } from "../suppressions/recipient.ts";
 import { findRecipient, isInUse } from "./find-account.ts";
 
 /**
@@ -45,14 +46,14 @@ type MailboxRoute = {
 const roleLocals = new Set(["postmaster", "abuse"]);
 
 /**
- * Finds the destination of mail for an address, in this order:
+ * Finds the destination of mail for an address, whose local part can be in quotes, in this order:
  * - the mailbox that has the address as its own address or alias;
  * - the forwarding rules of the address;
  * - the catch-all;
  * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
-  const read = readUntagged(given);
+  const read = readUntagged(given.replace(/^[^@]*(?=@)/, unquoteLocal));
   if (!read) return { kind: "unknown" };
   const { local } = read;
   const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(table, read, {

@@ -81,11 +81,17 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
   ...more,
 });
 
+/** A character that a local part has only in quotes or a comment (RFC 5321 §4.1.2, RFC 5322 §3.2.3). */
+const special = /[\s"\\(),:;<>[\]]/;
+
 /**
- * Reads the address of a sender, without its tag, and without `<` and `>`. Refuses a space, which is valid only in
- * quotes, because a space could end the address in a mail.
+ * Reads the address of a sender, without its tag, and without `<` and `>`. Refuses quotes, comments and spaces, because
+ * they can write the address of another mailbox in a second way, or end the address in a mail.
  */
-const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagged(from.replace(/^<(.*)>$/, "$1")));
+function readFrom(from: string): ReturnType<typeof readUntagged> {
+  const text = from.replace(/^<(.*)>$/, "$1");
+  return special.test(text) ? undefined : readUntagged(text);
+}
 
 /**
  * Whether a mailbox that logged in as `login` may send from the address `from` now, and how the mail leaves.

@@ -23,6 +23,10 @@ function readDomain(given: string): string | undefined {
   return isPublicUnicast(literal) || (foreignName.test(text) && text.length <= longestName) ? text : undefined;
 }
 
+/** The text that a local part stands for: without its quotes and backslashes, if it is in quotes (RFC 5321 §4.1.2). */
+export const unquoteLocal = (local: string): string =>
+  /^".*"$/s.test(local) ? local.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : local;
+
 /**
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
  * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
@@ -32,7 +36,6 @@ function readDomain(given: string): string | undefined {
 export function readRecipient(given: string): string | undefined {
   const [, local = "", name = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];
   const domain = readDomain(name);
-  const unquoted = local.startsWith('"') ? local.slice(1, -1).replaceAll(/\\(.)/g, "$1") : local;
-  const text = unquoted.normalize("NFC").toLowerCase();
+  const text = unquoteLocal(local).normalize("NFC").toLowerCase();
   return domain === undefined || text === "" || Buffer.byteLength(text) > mostLocal ? undefined : `${text}@${domain}`;
 }

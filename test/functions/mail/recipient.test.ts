@@ -44,7 +44,9 @@ test("mail to any spelling of an address or of an alias goes to its mailbox", as
   ]) {
     expect(await whereTo(address), address).toEqual(to("mailbox", ada, "ada"));
   }
-  expect(await whereTo(`Sales@${name}`)).toEqual(to("alias", ada, "ada"));
+  for (const local of ["Sales", '"sales"', '"s\\ales"', '"sales+x"']) {
+    expect(await whereTo(`${local}@${name}`), local).toEqual(to("alias", ada, "ada"));
+  }
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
 });
 
@@ -215,6 +217,14 @@ test("every endpoint refuses an unknown parameter, also beside a known one", asy
       { detail: [{ loc: ["query", "adress"], type: "extra_forbidden" }] },
     ]);
   }
+});
+
+test("answers 422 to a parameter that is there twice", async () => {
+  const { status, body } = await askMailRoute("recipient", "address=ada@example.com&address=bob@example.com");
+  expect([status, body]).toMatchObject([
+    422,
+    { detail: [{ loc: ["query", "address"], msg: "Give this parameter once" }] },
+  ]);
 });
 
 test("answers 401 to a caller without the key of the mail servers", async () => {

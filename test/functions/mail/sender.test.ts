@@ -95,6 +95,10 @@ test("the mailbox with the catch-all can send from every free address of the dom
     expect([local, await sendsAs(login, `${local}@${name}`)]).toEqual([local, "allowed"]);
   }
   for (const local of ["ada", "ada+x", "sales"]) expect(await sendsAs(login, `${local}@${name}`)).toBe("not_yours");
+  for (const local of ['"ada"', '"a\\da"', "ada\\", "(c)ada", "ada(c)", '"ada"+x', "a,ada", "a;ada", "a:ada", "<ada"]) {
+    expect([local, await sendsAs(login, `${local}@${name}`)]).toEqual([local, "not_yours"]);
+    expect([local, await sendsAs(login, `<${local}@${name}>`)]).toEqual([local, "not_yours"]);
+  }
   expect(await sendsAs(login, `nobody@${(await home(account)).name}`)).toBe("not_yours");
   expect(await sendsAs(`ada@${name}`, `nobody@${name}`)).toBe("not_yours");
   expect(await sendsAs(`nobody@${name}`, `nobody@${name}`)).toBe("not_yours");

@@ -114,7 +114,8 @@ export const slowly = 40_000;
 
 /** The subjects in the inbox, the oldest first. Throws if the connection has ended. */
 async function subjectsIn(client: ImapFlow): Promise<string[]> {
-  if (!(await client.noop())) throw new Error("The connection has ended.");
+  await client.noop();
+  if (!client.usable) throw new Error("The connection has ended.");
   const found: string[] = [];
   if (client.mailbox === false || client.mailbox.exists === 0) return found;
   for await (const { envelope } of client.fetch("1:*", { envelope: true })) found.push(envelope?.subject ?? "");

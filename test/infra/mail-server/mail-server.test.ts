@@ -89,8 +89,13 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
     return find() as Letter;
   }
 
-  const expectMail = async (mailbox: Mailbox, subject: string): Promise<void> =>
-    expect(await post.subjects(mailbox, subject)).toContain(subject);
+  /** Waits until a letter is in a mailbox. The error has the lines of the MX's log that name the mailbox. */
+  const expectMail = async (mailbox: Mailbox, subject: string): Promise<void> => {
+    const logged = () => post.log("postfix-mx").match(new RegExp(`^.*${mailbox.id}.*$`, "gm")) ?? [];
+    await post.subjects(mailbox, subject).catch((error: Error) => {
+      throw new Error(`${error.message}\n${logged().slice(-20).join("\n")}`, { cause: error });
+    });
+  };
 
   /** The code with which a letter or a login is refused: 0 if it is accepted, -1 for an error without a code. */
   const refusal = (work: () => Promise<unknown>): Promise<number> =>

@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 import { expect, onTestFinished, test } from "vitest";
 
@@ -17,6 +19,8 @@ import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser, testTable } from "../../support/world.ts";
 import { operator, operatorIn } from "./command-line.ts";
+
+const project = resolve(import.meta.dirname, "../../..");
 
 test("the command creates a client and an account, and the owner can use the account at once", async () => {
   const owner = newUser();
@@ -227,6 +231,18 @@ test.each([
 test("the command gives the same output and exit code in a process of its own", async () => {
   expect(await operatorIn(process.env, "account", "destroy")).toEqual(await operator("account", "destroy"));
   expect(await operatorIn(process.env, "help")).toEqual(await operator("--help"));
+});
+
+test("npm run operator gives the command quotes, backslashes and empty arguments unchanged", async () => {
+  const npmRun = async (...args: string[]) =>
+    promisify(execFile)("npm", ["run", "--silent", "operator", "--", ...args, "--json"], { cwd: project });
+  const name = String.raw`O'Neil's "\ $HOME \\ mail"`;
+  const { stdout } = await npmRun("client", "create", "--name", name);
+  expect(JSON.parse(stdout)).toMatchObject({ name });
+  await expect(npmRun("client", "create", "--name", "")).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--name: "),
+  });
 });
 
 test("the command exits with 1 for an unknown account", async () => {

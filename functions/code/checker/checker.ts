@@ -1,7 +1,7 @@
 import type { CodeFunction } from "../catalogue/function.ts";
 import { type Builtin, type BuiltinArguments, checkBuiltin } from "../interpreter/builtin.ts";
 import { builtinMethods, builtins } from "../interpreter/builtins.ts";
-import { tooManyCalls } from "../interpreter/interpreter.ts";
+import { noCallsLeft, tooManyCalls } from "../interpreter/interpreter.ts";
 import {
   type AccessResult,
   type StaticType,
@@ -51,6 +51,8 @@ class Checker {
   readsUnassigned = false;
   /** The cost of each call checked so far. */
   readonly costs: CallCost[] = [];
+  /** The calls that are left of `callLimit` after those that are certainly made before the current expression. */
+  #callsLeft = callLimit;
   readonly #context: CheckerContext;
   readonly #variables: Variables;
   readonly #conditions = new ConditionScope();
@@ -197,7 +199,15 @@ class Checker {
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
     const { type, units, dryUnits } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
     this.costs.push({ call, units, dryUnits, times: factor });
+    if (this.#conditions.isCertain) this.#useCalls(1, call, () => noCallsLeft);
     return type;
+  }
+
+  /** Counts calls that are certainly made. If too few calls are left, reports this at `node`, and only once. */
+  #useCalls(count: number, { at }: Pick<Expression, "at">, message: (left: number) => string): void {
+    const left = this.#callsLeft;
+    this.#callsLeft = count > left ? Number.POSITIVE_INFINITY : left - count;
+    if (count > left) this.diagnostics.add("too_many_calls", at, () => message(left));
   }
 
   #variable({ name, at }: Name, loops: LoopVariables, members: readonly string[] = []): StaticType {
@@ -295,6 +305,10 @@ class Checker {
   #comprehension(node: Comprehension, outer: LoopVariables, outerFactor: number): StaticType {
     const loops = new Map(outer);
     let factor = outerFactor;
+    const { isCertain } = this.#conditions;
+    const callsLeft = this.#callsLeft;
+    // A run may skip this comprehension, so only the calls of the comprehension itself count.
+    if (!isCertain) this.#callsLeft = callLimit;
     let mostItems: number | undefined = 1;
     // The number of rounds that every evaluation of the comprehension makes; undefined if the number is not known.
     let certainRounds: number | undefined = 1;
@@ -315,16 +329,15 @@ class Checker {
       // around the comprehension may test the length, and skip the comprehension.
       const isWrittenHere = clause.over.kind === "list" || clause.over.kind === "builtin";
       certainRounds = certainRounds !== undefined && type.isExact && isWrittenHere ? certainRounds * items : undefined;
-      const callsPerRound = leastCallsAfter(node, index);
-      if (certainRounds !== undefined && certainRounds * callsPerRound > callLimit) {
-        const message = tooManyCalls(clause.over, certainRounds, callsPerRound);
-        this.diagnostics.add("too_many_calls", clause.at, () => message);
-        certainRounds = undefined;
+      if (certainRounds !== undefined) {
+        const [rounds, each] = [certainRounds, leastCallsAfter(node, index)];
+        this.#useCalls(rounds * each, clause, (left) => tooManyCalls(clause.over, rounds, each, left));
       }
       this.#conditions.enter();
     }
     const item = this.#typeOf(node.element, loops, factor);
     this.#conditions.leave(node.clauses.length);
+    if (!isCertain) this.#callsLeft = callsLeft;
     return { type: "list", item, ...(mostItems === undefined ? {} : { most: mostItems }) };
   }
 

@@ -51,6 +51,9 @@ export function tooManyCalls(over: Expression, count: number, each: number, left
   return `A program makes ${callLimit} calls at most, and these ${count} items need ${count * each}${left < callLimit ? `, with ${left} left` : ""}: filter them with \`if\`, or ${most > 0 ? slices : "go over them in the next program"}.`;
 }
 
+/** The message for a call when the program has no calls left. */
+export const noCallsLeft = `A program makes ${callLimit} calls at most: send the remaining calls as the next program.`;
+
 /**
  * A request that an evaluation yields to its driver: to make a call (`call`), or to run the rounds of a comprehension
  * (`each`). The driver returns the answer of the call, or the results of the rounds in order.
@@ -165,8 +168,7 @@ function* evaluateCall(node: Call, scope: Scope): Evaluation {
   for (const { name, value } of node.args) args.set(name, yield* evaluate(value, scope));
   scope.budget.calls -= 1;
   if (scope.budget.calls < 0) {
-    const message = `A program makes ${callLimit} calls at most: send the remaining calls as the next program.`;
-    throw new LanguageError(node.at, message, { code: "too_many_calls" });
+    throw new LanguageError(node.at, noCallsLeft, { code: "too_many_calls" });
   }
   return yield { kind: "call", call: node, args, path: loopIndexes(scope), isUnsure: scope.isUnsure ?? false };
 }

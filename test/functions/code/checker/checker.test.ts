@@ -289,6 +289,25 @@ test("a comprehension that certainly makes more than 200 calls is refused before
   expect(faultsOf("[x for x in range(201)]")).toEqual([]);
 });
 
+test("a program whose lines certainly make more than 200 calls together is refused before anything runs, at the first place beyond the limit", () => {
+  const many = (count: number) => `[me.get() for x in range(${count})]`;
+  const left = (count: number) => expect.stringContaining(`need 100, with ${count} left: filter them`);
+  expect(faultsOf(`a = ${many(150)}\nb = ${many(100)}\nc = ${many(100)}`)).toEqual([left(50)]);
+  expect(faultsOf(`a = ${many(150)}\nb = ${many(100)}`)[0]).toMatch(/^2:15 too_many_calls/);
+  expect(faultsOf(`[${many(150)}, ${many(100)}]`)).toEqual([left(50)]);
+  expect(faultsOf(`${"me.get()\n".repeat(101)}${many(100)}`)).toEqual([left(99)]);
+  expect(faultsOf(`a = ${many(150)}\n${"me.get()\n".repeat(52)}`)).toEqual([
+    "52:1 too_many_calls A program makes 200 calls at most: send the remaining calls as the next program.",
+  ]);
+  expect(faultsOf("[me.get() for x in [me.get()] for y in range(199)]")[0]).toBeUndefined();
+  expect(faultsOf("[me.get() for x in [me.get()] for y in range(200)]")[0]).toContain("with 199 left");
+  expect(faultsOf("[x for x in range(150) if me.get() for y in [me.get()]]")).toEqual([]);
+  expect(faultsOf(`${many(150)}\n${"me.get()\n".repeat(50)}`)).toEqual([]);
+  expect(faultsOf(`a = ${many(150)}\nb = ${many(100)} if a[0].email else ${many(40)}`)).toEqual([]);
+  expect(faultsOf(`a = ${many(150)}\na[0].email == "" and ${many(100)}`)).toEqual([]);
+  expect(faultsOf(`a = ${many(150)}\n[me.get() for x in range(100) if a[x].email]`)).toEqual([]);
+});
+
 test("a nested comprehension with too many calls or steps is refused", () => {
   const fault = faultsOf("[me.get() for a in range(60) for b in range(60) for c in range(60)]")[0];
   expect(fault).toContain("too_many_calls A program makes 200 calls at most, and these 216000 items need 216000");

@@ -26,6 +26,7 @@ import type { Reader } from "../table/table.ts";
 import { heldNow, requireToHold, type Permission } from "./escalation.ts";
 import { readRoles, rolesWrite } from "./roles.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
+import { aheadOfUnexpired, requireUnexpired } from "./service-account.ts";
 
 /**
  * The members of an input that narrow a grant to one resource. If these members are absent, or name the account itself,
@@ -113,7 +114,8 @@ export function permissionOf(grantable: Grantable): Permission {
 export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
   const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
-  return { keys: [...located, ...located, ...aheadOfHolder(accountId, subject, { times: 2 })] };
+  const holder = aheadOfHolder(accountId, subject, { times: 2 });
+  return { keys: [...located, ...located, ...holder, ...aheadOfUnexpired(accountId, subject)] };
 }
 
 /**
@@ -125,6 +127,7 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
  * - 409 `limit_reached` if the subject would hold too many grants, if the account would have too many owners, or if the
  *   groups of the account would not fit into one item;
  * - 422 for a group, service account, resource or role that the account does not have;
+ * - 422 for a service account that has expired, unless it has the same assignment already;
  * - 422 for a capability or role that allows nothing on the resource.
  */
 export async function assign<V>(
@@ -147,8 +150,11 @@ export async function assign<V>(
     // in between, the transaction fails. An error of the plan does not count if the subject has the same assignment
     // already.
     const author = { by: principal.id, now: now() };
-    const planning = planAssignments(table, accountId, subject, [grantable], author);
-    const [planned] = await Promise.allSettled([forSubject(subject, planning)]);
+    const planning = forSubject(subject, planAssignments(table, accountId, subject, [grantable], author));
+    const [planned, unexpired] = await Promise.allSettled([
+      planning,
+      requireUnexpired(table, accountId, subject, author.now),
+    ]);
     const same = await findSame(table, accountId, subject, grantable, now());
     const [existing] = same;
     // Before a role is deleted, the deletion checks that nobody holds the role. This write changes the version of the
@@ -161,6 +167,7 @@ export async function assign<V>(
       const after = moved.find(({ id }) => id === existing.id) ?? existing;
       return { value: view(after, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
     }
+    if (unexpired.status === "rejected") throw unexpired.reason;
     if (planned.status === "rejected") throw planned.reason;
     const { assignments, writes, changes } = planned.value;
     const [assignment] = assignments;

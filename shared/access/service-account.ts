@@ -6,12 +6,12 @@ import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import { ttlOfEnded } from "../changes/record.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
-import { Problem, notFound } from "../core/errors.ts";
+import { invalidAt, Problem, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
 import { line } from "../core/text.ts";
 import { dayMs, later, Timestamp } from "../core/time.ts";
 import { getAssignments, grantQueue, planRevocation } from "../grants/assignments.ts";
-import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../grants/holders.ts";
+import { readHeld, aheadOfHolder, planForgotten, type HolderChange, type Subject } from "../grants/holders.ts";
 import type { Context } from "../http/route.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
@@ -91,6 +91,21 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
   if (!stored) throw notFound();
   return stored;
 }
+
+/** The item that `requireUnexpired` reads. */
+export const aheadOfUnexpired = (accountId: string, { type, id }: Subject): Key[] =>
+  type === "service_account" ? [serviceAccountKey(accountId, id)] : [];
+
+/** Throws 422 at `subject_id` if the subject is a service account that has expired. */
+export async function requireUnexpired(table: Reader, accountId: string, subject: Subject, now: Date): Promise<void> {
+  if (subject.type !== "service_account") return;
+  const stored = await table.get(serviceAccountKey(accountId, subject.id), Stored);
+  if (stored && hasExpired(stored, now))
+    throw invalidAt(["body", "subject_id"], "This service account has expired", "not_found");
+}
+
+const hasExpired = ({ expires_at }: Pick<Stored, "expires_at">, now: Date): boolean =>
+  expires_at !== null && expires_at <= now.toISOString();
 
 /**
  * The write that stores a new version of a service account. The write fails unless the preceding version is stored now.
@@ -316,7 +331,7 @@ export async function rotateServiceAccount(
     const { permissions, unchanged } = await permissionsOfServiceAccount(table, accountId, id, now());
     await requireToHold(context, accountId, permissions);
     const at = now();
-    if (old.expires_at !== null && old.expires_at <= at.toISOString()) {
+    if (hasExpired(old, at)) {
       throw new Problem(
         "service_account_expired",
         "The service account has expired, so a new token would not work. Create another service account.",

@@ -43,7 +43,7 @@ export const route = defineRoute({
   summary: "Assign a role",
   synonyms: ["make", "administrator", "admin", "give", "access", "permissions", "rights", "someone", "user"],
   description:
-    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself. If your own capability has an end, the assignment must end at the same time or earlier. If the subject already has the role on the same scope, no second assignment is made. The answer is the existing assignment, with the `expires_at` of this call. Without `expires_at`, the existing assignment no longer ends. The id of a user is not checked. A subject can hold 1,000 grants and roles (409 `limit_reached`).",
+    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself. If your own capability has an end, the assignment must end at the same time or earlier. If the subject already has the role on the same scope, no second assignment is made. The answer is the existing assignment, with the `expires_at` of this call. Without `expires_at`, the existing assignment no longer ends. The id of a user is not checked. A service account that has expired gets a 422. A subject can hold 1,000 grants and roles (409 `limit_reached`).",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

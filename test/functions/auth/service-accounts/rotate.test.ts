@@ -112,6 +112,32 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(body).toMatchObject({ status: 409, code: "service_account_expired" });
   });
 
+  test("from its end on, a service account gets no new grant and no new role, as if it did not exist", async () => {
+    const account = await newAccount();
+    const end = Date.now() + 3_600_000;
+    const program = await newProgram(attempt, account, { expires_at: new Date(end).toISOString() });
+    const subject = { account_id: account.id, subject_id: program.id, subject_type: "service_account" };
+    const role = { ...subject, role_key: "viewer" };
+    const grant = { ...subject, grant_kind: "capability", capability_key: "dns.view" };
+    vi.useFakeTimers({ toFake: ["Date"], now: end - 1 });
+    const before = await attempt("auth.role_assignments.assign", role, account.owner);
+    expect(before).toMatchObject({ status: 201, body: { expires_at: null } });
+    vi.setSystemTime(end);
+    for (const [name, args] of [
+      ["auth.authorizations.grant", grant],
+      ["auth.role_assignments.assign", { ...role, role_key: "editor" }],
+    ] as const) {
+      expect(await attempt(name, args, account.owner)).toMatchObject({
+        status: 422,
+        body: {
+          detail: [{ loc: ["body", "subject_id"], msg: "This service account has expired", type: "not_found" }],
+        },
+      });
+    }
+    const again = await attempt("auth.role_assignments.assign", role, account.owner);
+    expect(again.body).toMatchObject({ id: before.body.id });
+  });
+
   test("nobody gets a token with more permissions than they hold: by grant, role, scope, group or ownership", async () => {
     const account = await newAccount();
     const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };

@@ -60,11 +60,11 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 
 /**
  * The value of an option in the API's form. A repeated option adds to a list. The text `null` gives `nullValue` if the
- * API allows null. Throws an `InvalidArgumentError` if the text is not valid.
+ * API allows null, or if the value is JSON. Throws an `InvalidArgumentError` if the text is not valid.
  */
 function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
   if (spec.isNullable && text === "null") return nullValue;
-  if (!spec.isList) return oneValueOf(spec, text);
+  if (!spec.isList) return oneValueOf(spec, text) ?? nullValue;
   // The text is one item. If the items are JSON, the text can also be a list of items. For items of any kind, `[]` is a
   // list without items.
   const found = text.trim() === "[]" ? [] : oneValueOf(spec, text);

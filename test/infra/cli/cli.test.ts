@@ -186,6 +186,18 @@ describe("a function", () => {
     expect(deleted).toMatchObject({ code: 0, stdout: "{}\n" });
   });
 
+  test("refuses a missing item of a list and null in place of an object, and names the option", async () => {
+    const bulk = ["mailboxes", "bulk", "--domain", "none.example.com", "--items"];
+    const purchase = ["domains", "purchase", "--workspace-id", account.id, "--domains", "a.com", "--contact-info"];
+    for (const [args, message] of [
+      [[...bulk, "[]"], "--items: Write at least 1 item"],
+      [[...bulk, "null"], "--items.0: Write an object, not null"],
+      [[...purchase, "null"], "--contact-info: Write an object, not null"],
+    ] as const) {
+      expect(await hostedMail(args)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining(message) });
+    }
+  });
+
   test("that lists prints all pages as one document; --jsonl prints one line for each item, and --limit limits the items", async () => {
     const own = await newAccount();
     const env = { ...asOwner(), HOSTED_MAIL_TOKEN: own.owner.token };

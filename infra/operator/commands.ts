@@ -24,6 +24,9 @@ import { planSuperAdmin, readHeld, superAdminGrants } from "../../shared/grants/
 import { MailAddress } from "../../shared/mail/forwarding/target.ts";
 import type { Table } from "../../shared/table/table.ts";
 
+/** Thrown for an invalid command line. The message gives the reason. */
+export class Misuse extends Error {}
+
 /** The option `--account` of commands that work in one account. */
 export const accountOption = { description: "The account's id.", schema: Id };
 

@@ -11,7 +11,7 @@ import type { Item } from "../../shared/table/writes.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/events/event-log.ts";
 import { eventQueueIn } from "../local/events/event-queue.ts";
-import type { Command, TableLocation } from "./commands.ts";
+import { type Command, Misuse, type TableLocation } from "./commands.ts";
 
 const Time = z
   .string()
@@ -77,11 +77,12 @@ async function replay(
   location: TableLocation,
 ): Promise<Record<string, unknown>> {
   const { since = "", until, account, bus } = options;
+  const span = { sinceMs: Date.parse(since), untilMs: until === undefined ? Infinity : Date.parse(until) };
+  if (span.untilMs <= span.sinceMs) throw new Misuse("--until: Write a time after --since");
   const publish = publisherFor(
     location,
     bus ?? (location.dataDir === undefined ? process.env["EVENT_BUS"] : undefined),
   );
-  const span = { sinceMs: Date.parse(since), untilMs: until === undefined ? Infinity : Date.parse(until) };
   const counts: Counts = { accounts: 0, published: 0, unreadable: 0 };
   const ids = account === undefined ? accountIds(table) : [(await getAccount(table, account)).id];
   for await (const id of ids) await replayAccount(table, id, span, { publish, counts });

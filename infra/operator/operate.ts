@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { Problem } from "../../shared/core/errors.ts";
 import { billingCommands } from "./billing-commands.ts";
-import { type Command, commands as accountCommands } from "./commands.ts";
+import { type Command, commands as accountCommands, Misuse } from "./commands.ts";
 import { connect } from "./connect.ts";
 import { diagnoseCommands } from "./diagnose-command.ts";
 import { doctor } from "./doctor.ts";
@@ -56,9 +56,6 @@ With every other command:
 
 Exit codes: 0 done, 1 refused or failed, 2 the command line is not valid.
 `;
-
-/** Thrown for an invalid command line. The message gives the reason. */
-class Misuse extends Error {}
 
 type Parsed = {
   command: Command;

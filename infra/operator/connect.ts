@@ -22,6 +22,16 @@ export type Connection = TableLocation & { table: Table; description: string; cl
 
 const open = (name: string): Table => openTable(new TableClient(), name);
 
+/** Throws if the table that an option names does not exist. The error names the option and the table. */
+export async function requireTable(table: Table, option: string, name: string): Promise<void> {
+  try {
+    await table.getMany([{ PK: "ACCOUNT#", SK: "NONE" }]);
+  } catch (error) {
+    if (!(error instanceof Error && error.name === "ResourceNotFoundException")) throw error;
+    throw new Error(`${option}: There is no table ${name}`, { cause: error });
+  }
+}
+
 /**
  * Connects to a table, and gives this process the prices and the VAT of the product that uses the table.
  * - With a name, connects to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. The prices, the VAT
@@ -34,7 +44,9 @@ export async function connect(tableName: string | undefined, stage: string | und
   if (tableName !== undefined) {
     if (stage !== undefined) await setSalesEnvironment(tableName, stage);
     const description = `table ${tableName}${stage === undefined ? "" : ` of the stage ${stage}`}`;
-    return { table: open(tableName), open, description, close: async () => {} };
+    const table = open(tableName);
+    await requireTable(table, "--table or TABLE_NAME", tableName);
+    return { table, open, description, close: async () => {} };
   }
   const { dataDir, endpoint } = readSettings(process.env);
   await restoreClock(dataDir);

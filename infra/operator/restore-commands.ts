@@ -3,6 +3,7 @@ import * as z from "zod";
 import { clock } from "../../shared/core/time.ts";
 import { restoreAccount } from "../restore/account.ts";
 import { accountOption, type Command } from "./commands.ts";
+import { requireTable } from "./connect.ts";
 
 /** The operator's command that restores an account: docs/operations.md. */
 export const restoreCommands: Record<string, Command> = {
@@ -22,6 +23,7 @@ export const restoreCommands: Record<string, Command> = {
     },
     run: async (live, { account = "", "from-table": from = "", "dry-run": dryRun }, { open }) => {
       const past = open(from);
+      await requireTable(past, "--from-table", from);
       const options = { live, past, pastName: from, accountId: account, dryRun: dryRun !== undefined, now: clock() };
       const { problems, ...result } = await restoreAccount(options);
       if (problems.length > 0) {

@@ -218,6 +218,8 @@ test.each([
   [["client", "create", "--name", "x", "--owner", "y"], /--owner is not an option of this command/],
   [["account", "suspend", "--account", "42"], /--account: Not a UUID/],
   [["client", "create", "--nmae", "x"], /nmae/],
+  [["events", "replay", "--since", "2026-07-02", "--until", "2026-07-01"], /--until: Write a time after --since/],
+  [["events", "replay", "--since", "2026-07-02", "--until", "2026-07-02"], /--until: Write a time after --since/],
   [
     ["limits", "set", "--account", "42", "--class", "all", "--per-minute", "0"],
     /--account: Not a UUID[^]*--class: Not one of default, sensitive[^]*--per-minute: Not a whole number[^]*--burst is missing/,
@@ -231,6 +233,18 @@ test.each([
 test("the command gives the same output and exit code in a process of its own", async () => {
   expect(await operatorIn(process.env, "account", "destroy")).toEqual(await operator("account", "destroy"));
   expect(await operatorIn(process.env, "help")).toEqual(await operator("--help"));
+});
+
+test.each([
+  [["--table", "nope"], "--table or TABLE_NAME"],
+  [["--from-table", "nope"], "--from-table"],
+])("an error about %j names the option and the table that does not exist", async (options, option) => {
+  const { id } = await newAccount();
+  const args = ["--account", id, "--from-table", "other", ...options];
+  expect(await operator("restore", "account", ...args)).toMatchObject({
+    code: 1,
+    err: `${option}: There is no table nope\n`,
+  });
 });
 
 test("npm run operator gives the command quotes, backslashes and empty arguments unchanged", async () => {

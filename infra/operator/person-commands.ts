@@ -78,7 +78,14 @@ const internal = new Set([
   "lease_until",
   "place_in_account",
   "place_in_all",
+  "place_of_submitter",
+  "listed_at",
+  "ordinal",
+  "profile_at",
 ]);
+
+const withoutInternal = (row: Item): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !internal.has(name)));
 
 /**
  * The part of a row that an export contains. Of the person's own rows, the export contains everything except
@@ -87,9 +94,7 @@ const internal = new Set([
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
   const { what } = kindOf(row.SK);
-  if (isOwnRow(row, person)) {
-    return { what, data: Object.fromEntries(Object.entries(row).filter(([name]) => !internal.has(name))) };
-  }
+  if (isOwnRow(row, person)) return { what, data: withoutInternal(row) };
   const { SK: _, ...data } = namingMembers(row, person) ?? {};
   return { what, data };
 }
@@ -148,7 +153,8 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
   const own: Record<string, unknown>[] = [];
   // The user's rows outside the accounts name all accounts of the user. So the export of one account leaves them out.
   if (person.userId !== undefined && options["account"] === undefined)
-    for await (const row of rowsInPartition(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
+    for await (const row of rowsInPartition(table, `USER#${person.userId}`))
+      if (!row.SK.endsWith("#HEAD")) own.push({ what: "user", data: withoutInternal(row) });
   return {
     user_id: person.userId ?? null,
     emails: [...person.emails],

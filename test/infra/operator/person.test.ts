@@ -62,6 +62,21 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
+test("an export of a user has no keys, versions and other bookkeeping of the table", async () => {
+  const { account, person, send } = await scene();
+  const { token } = account.owner;
+  const group = await send("POST", "auth/groups", token, { name: "Poets" });
+  const member = { subject_id: person.id, subject_type: "user" };
+  expect(await send("POST", `auth/groups/${group.body.id}/members`, token, member)).toMatchObject({ status: 201 });
+  await operator("super-admin", "add", "--user", person.id);
+  const exported = await run("export", { user: person.id });
+  expect(exported["user"]).toEqual([
+    { what: "user", data: { account_id: account.id } },
+    { what: "user", data: { super_admin_grants: ["operator"], super_admin_ends: {}, access_ends: {} } },
+  ]);
+  expect(JSON.stringify(exported)).not.toMatch(/"(?:PK|SK|version|ttl|listed_at|ordinal|profile_at|place_\w+|holes)":/);
+});
+
 test("an address that the issuer has not verified leads to no other person, and is not in the audit log", async () => {
   const { account, email, send } = await scene();
   const stranger = newUser({ email, email_verified: false } as never);

@@ -31,8 +31,10 @@ export async function planAccountStatus(
   debt?: Debt,
 ): Promise<ChangePlan<StoredAccount>> {
   if (account.status === status) return { value: account, writes: [], changes: [] };
-  if (account.status === "closed")
-    throw new Problem("account_closed", "The account is closed. A closed account cannot be opened again.");
+  if (account.status === "closed") {
+    const verb = status === "suspended" ? "suspended" : "opened again";
+    throw new Problem("account_closed", `The account is closed, so it cannot be ${verb}.`);
+  }
   // Only the last two of the four lists depend on the status.
   const former = listsOf(account).slice(2);
   const formerStates = await Promise.all(

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { startEngine } from "../../../infra/local/table/engine.ts";
 import type { CommandResult } from "../../../infra/operator/operate.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
+import { closeAccount } from "../../../shared/billing/close.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
 import { clock, dayMs, dayOf, setClockAhead } from "../../../shared/core/time.ts";
@@ -245,6 +246,16 @@ test.each([
     code: 1,
     err: `${option}: There is no table nope\n`,
   });
+});
+
+test.each([
+  ["suspend", "suspended"],
+  ["reopen", "opened again"],
+])("account %s of a closed account says that it cannot be %s", async (command, change) => {
+  const { id } = await newAccount();
+  await closeAccount(testTable(), id, clock());
+  const err = `The account is closed, so it cannot be ${change}.\n`;
+  expect(await operator("account", command, "--account", id)).toMatchObject({ code: 1, err });
 });
 
 test("npm run operator gives the command quotes, backslashes and empty arguments unchanged", async () => {

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdir, readFile, readdir, statfs, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import * as z from "zod";
 
@@ -60,6 +60,18 @@ async function foreignOf(dataDir: string): Promise<string | undefined> {
 }
 
 /**
+ * Creates a folder and its missing parents. Node's recursive `mkdir` would never end in a folder such as `/proc`, in
+ * which nobody can create a folder.
+ */
+async function makeFolder(folder: string): Promise<void> {
+  const parent = dirname(folder);
+  if (parent !== folder && !existsSync(parent)) await makeFolder(parent);
+  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  });
+}
+
+/**
  * Creates the data folder if it is missing, and checks its data. Throws `StartProblem` if:
  * - the folder cannot be created, or the mark of a new folder cannot be written,
  * - the folder belongs to another program,
@@ -71,7 +83,7 @@ export async function prepareDataDir(
   freeBytes: (folder: string) => Promise<number> = freeBytesOf,
 ): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir);
   } catch (error) {
     throw new StartProblem(`The data folder ${dataDir} (DATA_DIR) cannot be created: ${reasonOf(error)}`);
   }

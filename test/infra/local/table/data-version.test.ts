@@ -112,6 +112,20 @@ test("the message about a folder that cannot be created or written names the set
   );
 });
 
+test("missing parents of the data folder are created too", async () => {
+  const folder = join(newFolder(), "a/b");
+  await prepareDataDir(folder);
+  expect(await readMark(folder)).toBe(dataVersion);
+});
+
+test.runIf(process.platform === "linux")(
+  "a data folder in /proc, where nobody can create a folder, is reported at once",
+  async () => {
+    for (const folder of ["/proc/none", "/proc/none/below"])
+      expect(await problemOf(prepareDataDir(folder))).toMatch(/\(DATA_DIR\) cannot be created/);
+  },
+);
+
 test.each(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"])(
   "the error %s is explained in words, with the file",
   (code) => {

@@ -78,6 +78,12 @@ export class Scene {
     return this.domain;
   }
 
+  /** The time in one hour, by the clock of the product. */
+  async inOneHour(): Promise<string> {
+    const { headers } = await this.ask("/v1/public/me");
+    return new Date(Date.parse(headers.get("date") ?? "") + 3_600_000).toISOString();
+  }
+
   /** Sends a request with the token, without using the client. */
   askAs(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);

@@ -229,7 +229,7 @@ const accessChecks: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+      const expires_at = await scene.inOneHour();
       const { made, remove } = await scene.createRemovable(
         `service account ${name}`,
         async () =>
@@ -252,11 +252,12 @@ const accessChecks: Check[] = [
   },
 ];
 
-async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void> {
+async function grantAndRevoke(scene: Scene, group: string): Promise<void> {
+  const { api, path } = scene;
   const subject = { subject_id: group, subject_type: "group" } as const;
   // This is the narrowest possible grant. If the run stops before it revokes the grant, the deletion of the group ends
   // the grant.
-  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const expires_at = await scene.inOneHour();
   const body = { ...subject, grant_kind: "capability", capability_key: "account.view", expires_at } as const;
   const { id: grant_id } = await api.auth.authorizations.grant({ ...path, ...body });
   await api.auth.authorizations.revoke({ ...path, grant_id });

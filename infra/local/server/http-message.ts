@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { clock } from "../../../shared/core/time.ts";
 import { connectionHeaders } from "./event.ts";
 
 /** An answer to send. Header names are in lower case. A list becomes one header line for each item. */
@@ -77,12 +78,13 @@ export function toAnswer(result: unknown): Answer {
 const oneWriteBytes = 16_384;
 
 /**
- * Sends an answer. node:http omits the body for HEAD, 204 and 304. An answer with 204 or 304 also has no Content-Length
- * (RFC 9110 §8.6).
+ * Sends an answer, with the product's time in `Date`. node:http omits the body for HEAD, 204 and 304. An answer with 204
+ * or 304 also has no Content-Length (RFC 9110 §8.6).
  */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
-  response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
+  const date = clock().toUTCString();
+  response.writeHead(status, { date, ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
   if (body.length > oneWriteBytes) response.end(body);
   // node:http sends the headers and the body in one write only if the body is a string. Latin-1 keeps the bytes of the
   // body.

@@ -5,11 +5,12 @@ import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 import { checksFor } from "../../../infra/smoke/checks.ts";
 import { runChecks, type Check, type CheckResult } from "../../../infra/smoke/run.ts";
 import { Scene } from "../../../infra/smoke/scene.ts";
+import { dayMs, setClockAhead } from "../../../shared/core/time.ts";
 import { request } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { serveProduct } from "../../support/serve-product.ts";
@@ -105,6 +106,14 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     ]);
     expect(await inventory(account)).toEqual(before);
     expect(await auditTotal(account)).toBeGreaterThan(30);
+  });
+
+  test("finds no fault in a product whose clock is a day ahead of the machine's clock", async () => {
+    const account = await newRoomyAccount();
+    setClockAhead(dayMs);
+    onTestFinished(() => setClockAhead(0));
+    const outcomes = await runAs(account.owner.token);
+    expect(of(outcomes, "failed")).toEqual([]);
   });
 
   test("has a check for every family of the API", () => {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { globSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import { equivalents } from "./equivalents.ts";
@@ -67,7 +67,9 @@ async function copyProject(): Promise<string> {
 async function writeSwitches(copy: string, tried: readonly Tried[]): Promise<void> {
   for (const [file, mutants = []] of Map.groupBy(tried, (one) => one.file)) {
     const path = join(copy, file);
-    await writeFile(path, withSwitches(await readFile(path, "utf8"), mutants));
+    const switches = relative(dirname(path), join(copy, "test/mutate/switch.ts"));
+    const source = withSwitches(await readFile(path, "utf8"), mutants);
+    await writeFile(path, `import ${JSON.stringify(switches)}; ${source}`);
   }
 }
 

@@ -1,10 +1,15 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { cp, writeFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
 
 import { expect, test } from "vitest";
 
+import { newFolder } from "../support/folder.ts";
+import { choose, takeReached } from "./choice.ts";
 import { equivalents } from "./equivalents.ts";
 import { mutantsOf, withSwitches } from "./mutants.ts";
 
@@ -35,6 +40,25 @@ test("a source with switches works like the original, and with a chosen mistake 
   expect(mutants.map(({ id }) => answersOf(switched, id))).toEqual(wrong.map((text) => answersOf(text)));
   expect(new Set(wrong.map((text) => answersOf(text))).size).toBeGreaterThan(20);
   expect(mutants.filter(({ isStatic }) => isStatic).map(({ from }) => from)).toEqual(["2"]);
+});
+
+test("a process that a test starts has the chosen mistake, and notes the mistakes whose code runs in it", async () => {
+  const folder = newFolder();
+  for (const name of ["switch.ts", "choice.ts"]) await cp(join(import.meta.dirname, name), join(folder, name));
+  const program = "console.log(process.argv.length > 9 ? 1 + 2 : 3 + 4);";
+  const mutants = mutantsOf(program).map((mutant, id) => ({ ...mutant, id }));
+  await writeFile(join(folder, "program.ts"), `import "./switch.ts"; ${withSwitches(program, mutants)}`);
+  const idOf = (name: string) => mutants.findIndex(({ from, to }) => `${from} ${to}` === name);
+  const outputWith = async (mutant: number | undefined) => {
+    choose(folder, mutant);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, "program.ts")]);
+    return stdout.trim();
+  };
+  expect(await outputWith(undefined)).toBe("7");
+  const reached = takeReached(folder);
+  expect(reached).toContain(idOf("4 (4 + 1)"));
+  expect(reached).not.toContain(idOf("2 (2 + 1)"));
+  expect(await outputWith(idOf("4 (4 + 1)"))).toBe("8");
 });
 
 test("every mistake in the list of equivalents is possible in its file", () => {

@@ -1,25 +1,27 @@
+import { chosenMutant, noteReached } from "./choice.ts";
+
 /*
- * The process that runs the tests loads this module before anything else. The module knows the chosen mistake, and
- * notes the mistakes whose code has run.
+ * Every source with switches imports this module of its copy of the project. So every process that runs such a source
+ * knows the chosen mistake, and notes the mistakes whose code has run. This includes the processes that a test starts.
  */
 declare global {
   var isMutant: (id: number) => boolean;
 }
 
-export type Switch = { mutant: number | undefined };
-export type Reached = { reached: number[] };
-
-let chosen: number | undefined;
+const folder = import.meta.dirname;
+let chosen = chosenMutant(folder);
 const reached = new Set<number>();
 
 globalThis.isMutant = (id) => {
-  reached.add(id);
+  if (!reached.has(id)) {
+    reached.add(id);
+    noteReached(folder, id);
+  }
   return id === chosen;
 };
 
-process.on("message", (message: object) => {
-  if (!("mutant" in message)) return;
-  chosen = (message as Switch).mutant;
-  process.send?.({ reached: [...reached] } satisfies Reached);
+/** Reads the chosen mistake again, and forgets the mistakes whose code has run. */
+export function beginAgain(): void {
+  chosen = chosenMutant(folder);
   reached.clear();
-});
+}

@@ -3,9 +3,7 @@ import { join } from "node:path";
 
 import { createVitest, ForksPoolWorker, type PoolOptions, type PoolWorker, type Reporter } from "vitest/node";
 
-// The surroundings of the tests start in this process. They load sources with switches too.
-import "./switch.ts";
-import type { Reached, Switch } from "./switch.ts";
+import { choose, isNewChoice, newChoice, takeReached } from "./choice.ts";
 
 type Request = Parameters<PoolWorker["send"]>[0];
 type Heard = (message: unknown) => void;
@@ -30,25 +28,34 @@ export type Warm = {
 /** The process of the tests, which stays from one run of vitest to the next. */
 class Keeper {
   child: ChildProcess | undefined;
-  /** The message that the process gets when it starts. */
-  chosen: Switch = { mutant: undefined };
+  /** The folder of the switches in the copy of the project. */
+  readonly folder: string;
 
-  /** Tells the process which mistake it has now. Returns the mistakes whose places ran since the last call. */
-  async tell(chosen: Switch): Promise<number[]> {
-    this.chosen = chosen;
+  constructor(copy: string) {
+    this.folder = join(copy, "test/mutate");
+  }
+
+  /** Chooses a mistake, or none. Returns the mistakes whose places ran since the last call. */
+  async choose(mutant: number | undefined): Promise<number[]> {
+    choose(this.folder, mutant);
+    await this.#tell();
+    return takeReached(this.folder);
+  }
+
+  /** Tells the process of the tests that there is a new choice. Returns when the process knows the choice. */
+  #tell(): Promise<void> {
     const { child } = this;
-    if (!child) return [];
+    if (!child) return Promise.resolve();
     return new Promise((settle) => {
-      const end = (reached: number[]): void => {
-        child.off("message", heard).off("exit", gone);
-        settle(reached);
+      const end = (): void => {
+        child.off("message", heard).off("exit", end);
+        settle();
       };
       const heard = (message: object): void => {
-        if ("reached" in message) end((message as Reached).reached);
+        if (isNewChoice(message)) end();
       };
-      const gone = (): void => end([]);
-      child.on("message", heard).on("exit", gone);
-      child.send(chosen);
+      child.on("message", heard).on("exit", end);
+      child.send(newChoice);
     });
   }
 
@@ -68,7 +75,7 @@ class Kept extends ForksPoolWorker {
   readonly #heard = new Set<Heard>();
 
   constructor(options: PoolOptions, keeper: Keeper) {
-    super({ ...options, execArgv: [...options.execArgv, "--import", join(import.meta.dirname, "switch.ts")] });
+    super({ ...options, execArgv: [...options.execArgv, "--import", join(keeper.folder, "kept.ts")] });
     this.#keeper = keeper;
     this.#isNew = keeper.child === undefined;
     Object.assign(this, { _fork: keeper.child });
@@ -92,7 +99,6 @@ class Kept extends ForksPoolWorker {
     keeper.child = child.setMaxListeners(0).once("exit", () => {
       keeper.child = undefined;
     });
-    child.send(keeper.chosen);
   }
 
   override async stop(): Promise<void> {}
@@ -112,7 +118,7 @@ const silent: Reporter = {};
 
 /** Opens vitest on a copy of the project whose sources have switches in them. */
 export async function openWarm(copy: string): Promise<Warm> {
-  const keeper = new Keeper();
+  const keeper = new Keeper(copy);
   const pool = { name: "kept", createPoolWorker: (options: PoolOptions) => new Kept(options, keeper) };
   const vitest = await createVitest("test", {
     root: copy,
@@ -127,7 +133,7 @@ export async function openWarm(copy: string): Promise<Warm> {
   const [project] = vitest.projects;
   const specificationsOf = (file: string) => (project ? [project.createSpecification(join(copy, file))] : []);
   const run = async (file: string, mutant?: number): Promise<Run> => {
-    await keeper.tell({ mutant });
+    await keeper.choose(mutant);
     const start = performance.now();
     const timer = setTimeout(() => void keeper.end(), limitMs);
     const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specificationsOf(file));
@@ -136,7 +142,7 @@ export async function openWarm(copy: string): Promise<Warm> {
     // The result of vitest also has the modules of earlier runs.
     const tests = testModules.find(({ moduleId }) => moduleId === join(copy, file));
     const passed = unhandledErrors.length === 0 && tests?.state() === "passed";
-    return { passed, tookMs, reached: await keeper.tell({ mutant: undefined }) };
+    return { passed, tookMs, reached: await keeper.choose(undefined) };
   };
   return {
     testsBelow: async (paths) => {

@@ -13,7 +13,7 @@ import { AmountRefused, type Payments } from "../providers/payments/payments.ts"
 import { dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { checkoutHours, topupLimit } from "./catalogue.ts";
+import { checkoutHours, leastPayment, topupLimit } from "./catalogue.ts";
 import { ReturnUrl } from "./return-url.ts";
 
 /*
@@ -78,7 +78,7 @@ export const topupKind = defineKind({
 });
 
 const TopupAmount = moneyUpTo(topupLimit).meta({
-  description: `The amount to top up, at most ${money(topupLimit)}, as a decimal string or a number. The payment provider refuses small amounts (422): send 1.00 at least.`,
+  description: `The amount to top up, at most ${money(topupLimit)}, as a decimal string or a number. The payment provider refuses small amounts (422): send ${money(leastPayment)} at least.`,
   examples: ["50.00"],
 });
 

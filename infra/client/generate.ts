@@ -141,10 +141,11 @@ export async function productVersion(): Promise<string> {
 /** A package: its package.json, the folder of its sources and its README, and everything else that it is made from. */
 type Package = { manifest: object; source: string; inputs: readonly (string | Buffer)[] };
 
-/** A hash of all sources of a package, except the file LICENSE. */
+/** A hash of all sources of a package. */
 async function sourceHash({ manifest, source, inputs }: Package): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(manifest));
-  for (const input of [...inputs, await readFile(join(root, "package-lock.json"))]) hash.update(input);
+  const common = ["package-lock.json", "LICENSE"].map((name) => readFile(join(root, name)));
+  for (const input of [...inputs, ...(await Promise.all(common))]) hash.update(input);
   for (const entry of (await readdir(source, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (entry.isFile()) hash.update(entry.name).update(await readFile(join(source, entry.name)));
   }

@@ -3,18 +3,20 @@ import { hash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
-import { change, defineKind, type Change } from "../changes/kind.ts";
+import { change, defineKind } from "../changes/kind.ts";
+import type { Planned } from "../changes/recorder.ts";
 import { invalidAt, notFound } from "../core/errors.ts";
 import { Id, newToken, timeOrderedId } from "../core/ids.ts";
 import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
-import { Timestamp } from "../core/time.ts";
+import { later, Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { AmountRefused, type Payments } from "../providers/payments/payments.ts";
 import { dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key, Write } from "../table/writes.ts";
+import type { Key } from "../table/writes.ts";
 import { checkoutHours, leastPayment, topupLimit } from "./catalogue.ts";
 import { ReturnUrl } from "./return-url.ts";
+import { planCurrencyKept } from "./wallet.ts";
 
 /*
  * Access patterns
@@ -153,11 +155,15 @@ type TopupPurpose = {
   returnUrl?: string | undefined;
 };
 
-type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
+type OpenedTopup = {
+  session: z.output<typeof TopupSession>;
+  /** Plans to store the top-up. Throws 503 `busy` if the account's currency has changed since the checkout was opened. */
+  plan: () => Promise<Planned>;
+};
 
 /**
- * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store the
- * top-up.
+ * Opens a checkout for a top-up of `amount` minor units of the account's currency. The caller stores the top-up with
+ * `plan`.
  * - The provider's webhook names the account and the reference. So a paid checkout is credited even if the process dies
  *   before it has stored the top-up.
  * - The provider is asked about stored top-ups, in case the webhook does not come.
@@ -203,17 +209,26 @@ export async function openTopup(
       checkout_token: token,
       hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
     },
+    plan: () => planTopup(table, accountId, topup),
+  };
+}
+
+/** Plans to store a new top-up. Throws 503 `busy` if the account has another currency than the top-up. */
+async function planTopup(table: Reader, accountId: string, topup: StoredTopup): Promise<Planned> {
+  const { id, currency, created_at } = topup;
+  return {
     writes: [
-      { put: { ...topupKey(accountId, reference), ...topup }, if: "absent" },
-      dueWrite(checkoutQueue, [accountId, reference], new Date(at.getTime() + firstAskMs).toISOString()),
+      { put: { ...topupKey(accountId, id), ...topup }, if: "absent" },
+      dueWrite(checkoutQueue, [accountId, id], later(new Date(created_at), firstAskMs)),
+      ...(await planCurrencyKept(table, accountId, currency)),
     ],
-    changes: [change(topupKind, "created", reference, { after: topup })],
+    changes: [change(topupKind, "created", id, { after: topup })],
   };
 }
 
 /**
  * Opens a checkout for a top-up of `amount` minor units, and stores the top-up. Throws 422 if the payment provider
- * refuses the amount.
+ * refuses the amount, and 503 if the account's currency changes meanwhile.
  */
 export async function createTopup(
   accountId: string,
@@ -223,12 +238,12 @@ export async function createTopup(
   returnUrl?: string,
 ): Promise<z.output<typeof TopupSession>> {
   const opening = openTopup(accountId, amount, context, checkouts, { returnUrl });
-  const { session, ...planned } = await opening.catch((error: unknown) => {
+  const { session, plan } = await opening.catch((error: unknown) => {
     if (!(error instanceof AmountRefused)) throw error;
     const type = error.isTooSmall ? "too_small" : "too_big";
     throw invalidAt(["body", "amount"], error.message, type);
   });
-  return context.commit(async () => ({ value: session, ...planned }));
+  return context.commit(async () => ({ value: session, ...(await plan()) }));
 }
 
 /** The top-up of a result page's token. Throws 404 for a token that is not of this account. */

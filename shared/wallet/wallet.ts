@@ -82,8 +82,7 @@ export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; pos
 
 /** The items that `planWallet` reads first. `others` are the ledger accounts of the postings besides the wallet. */
 export const aheadOfWallet = (accountId: string, others: readonly string[]): Key[] => [
-  accountKey(accountId),
-  ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
+  ...aheadOfCurrency(accountId),
   ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),
 ];
 
@@ -97,6 +96,28 @@ function requireSame(priceCurrency: string, currency: string): void {
 /** Throws 409 `other_currency` if an account does not pay in a currency. */
 export const requireCurrency = async (table: Reader, accountId: string, currency: string): Promise<void> =>
   requireSame(currency, (await getAccount(table, accountId)).currency);
+
+/** The items that `planCurrencyKept` reads. */
+export const aheadOfCurrency = (accountId: string): Key[] => [
+  accountKey(accountId),
+  ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
+];
+
+/**
+ * Plans the writes that make a transaction fail if the account's currency changes meanwhile. The head of the list of
+ * transactions is written too, so that a change of the currency that did not see the transaction fails. Throws 503
+ * `busy` if the account does not have this currency any more.
+ */
+export async function planCurrencyKept(table: Reader, accountId: string, currency: string): Promise<Write[]> {
+  const [account, { state }] = await Promise.all([
+    getAccount(table, accountId),
+    readList(table, transactionsOf(accountId)),
+  ]);
+  if (account.currency !== currency) {
+    throw new Problem("busy", "The currency of the account has changed meanwhile. Try again.", { retry_after: 1 });
+  }
+  return [{ check: accountKey(accountId), if: { version: account.version } }, ...appendRows(state, [])];
+}
 
 /** Reads the list of a wallet's transactions, and the currency of the account. Throws 404 if there is no account. */
 async function readWalletList(table: Reader, accountId: string): Promise<{ state: ListState; currency: string }> {

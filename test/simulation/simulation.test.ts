@@ -52,7 +52,7 @@ test.for<[string, number, number]>([
 const rareMistakes: Readonly<Record<string, number>> = {
   "account-status": 461,
   "billing-state": 1361,
-  "page-goes-on": 771,
+  "page-goes-on": 7984,
 };
 
 const otherMistakes = Object.keys(bugs).filter((bug) => !(bug in rareMistakes));

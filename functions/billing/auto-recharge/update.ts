@@ -7,6 +7,7 @@ import {
 } from "../../../shared/billing/recharges/auto-recharge.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
+import { aheadOfCurrency } from "../../../shared/wallet/wallet.ts";
 
 export const route = defineRoute({
   name: "billing.auto_recharge.update",
@@ -23,9 +24,11 @@ export const route = defineRoute({
   body: AutoRechargeUpdate,
   output: AutoRecharge,
   problems: ["payment_method_required"],
-  // The account is listed twice, because it is read twice: by the authorization and by the update. A key in `keys`
-  // serves one read.
-  ahead: ({ params: { account_id: id } }) => ({ keys: [...aheadOfSettings(id).keys, accountKey(id)] }),
+  // The account is listed three times, because it is read by the authorization, by the update and by its plan. A key
+  // in `keys` serves one read.
+  ahead: ({ params: { account_id: id } }) => ({
+    keys: [...aheadOfSettings(id).keys, accountKey(id), ...aheadOfCurrency(id)],
+  }),
   run: ({ params, body }, context) => updateAutoRecharge(params.account_id, body, context),
 });
 

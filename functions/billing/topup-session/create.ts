@@ -5,6 +5,7 @@ import { minorUnits } from "../../../shared/core/money.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { createTopup, NewTopup, TopupSession } from "../../../shared/wallet/topup.ts";
+import { aheadOfCurrency } from "../../../shared/wallet/wallet.ts";
 
 export const route = defineRoute({
   name: "billing.topup_session.create",
@@ -22,9 +23,9 @@ export const route = defineRoute({
   body: NewTopup,
   output: TopupSession,
   problems: ["payments_unavailable", "upstream_unavailable"],
-  // The account is listed twice, because it is read twice: by the authorization and by `createTopup`. A key in `keys`
-  // serves one read.
-  ahead: ({ params: { account_id: id } }) => ({ keys: [accountKey(id), accountKey(id)] }),
+  // The account is listed three times, because it is read by the authorization, by `openTopup` and by its plan. A key
+  // in `keys` serves one read.
+  ahead: ({ params: { account_id: id } }) => ({ keys: [accountKey(id), accountKey(id), ...aheadOfCurrency(id)] }),
   run: ({ params, body }, context) => {
     requireFeature("payments");
     const amount = minorUnits(body.amount) ?? 0;

@@ -11,6 +11,7 @@ import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { leastPayment, rechargeDefaults, rechargeLimits, rechargeRetryDays } from "../../wallet/catalogue.ts";
+import { planCurrencyKept } from "../../wallet/wallet.ts";
 import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./payment-method.ts";
 import { readRecharge, rechargeChange, rechargeView, RechargeView, type StoredRecharge } from "./stored-recharge.ts";
 
@@ -211,19 +212,20 @@ export async function getAutoRecharge(
   accountId: string,
   { table, now }: Pick<Context, "table" | "now">,
 ): Promise<AutoRecharge> {
-  return autoRechargeView(table, accountId, await readSettings(table, accountId, dayOf(now())), now());
+  const [settings, { currency }] = await Promise.all([
+    readSettings(table, accountId, dayOf(now())),
+    getAccount(table, accountId),
+  ]);
+  return autoRechargeView(table, accountId, settings, { currency, now: now() });
 }
 
 async function autoRechargeView(
   table: Reader,
   accountId: string,
   settings: StoredSettings,
-  now: Date,
+  { currency, now }: { currency: string; now: Date },
 ): Promise<AutoRecharge> {
-  const [{ currency }, last] = await Promise.all([
-    getAccount(table, accountId),
-    settings.last === undefined ? undefined : readRecharge(table, accountId, settings.last),
-  ]);
+  const last = settings.last === undefined ? undefined : await readRecharge(table, accountId, settings.last);
   return {
     ...settingsView(settings),
     currency,
@@ -241,14 +243,16 @@ const minor = (given: string | number | undefined, present: number): number =>
 
 /**
  * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409
- * `payment_method_required` if automatic recharges are switched on without a saved card, and 422 for an amount above
- * the monthly cap.
+ * `payment_method_required` if automatic recharges are switched on without a saved card, 422 for an amount above the
+ * monthly cap, and 503 if the account's currency changes during the first change of the settings. The
+ * currency of an account with stored settings does not change.
  */
-export function updateAutoRecharge(
+export async function updateAutoRecharge(
   accountId: string,
   body: z.output<typeof AutoRechargeUpdate>,
   { table, now, commit }: Context,
 ): Promise<AutoRecharge> {
+  const { currency } = await getAccount(table, accountId);
   return commit(async () => {
     const before = await readSettings(table, accountId, dayOf(now()));
     const isSwitchedOn = body.enabled === true && !before.enabled;
@@ -265,7 +269,12 @@ export function updateAutoRecharge(
     requireBelowCap(after, body.amount === undefined ? "monthly_cap" : "amount");
     const method = after.enabled ? await readMethod(table, accountId) : undefined;
     if (isSwitchedOn && !method?.card) throw methodRequired();
-    const value = await autoRechargeView(table, accountId, { ...after, version: before.version + 1 }, now());
+    const value = await autoRechargeView(
+      table,
+      accountId,
+      { ...after, version: before.version + 1 },
+      { currency, now: now() },
+    );
     const isSame = JSON.stringify(settingsView(before)) === JSON.stringify(settingsView(after));
     if (isSame) return { value, writes: [], changes: [] };
     return {
@@ -273,6 +282,7 @@ export function updateAutoRecharge(
       writes: [
         settingsWrite(accountId, after),
         ...(isSwitchedOn && method ? [unchangedMethod(accountId, method)] : []),
+        ...(before.version === 0 ? await planCurrencyKept(table, accountId, currency) : []),
       ],
       changes: [settingsChange(accountId, before, after)],
     };

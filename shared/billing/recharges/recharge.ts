@@ -255,11 +255,11 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
     context,
   )(async () => {
     const planned = await planSettlement(table, state, page?.session.hosted_page.url, now());
-    const isOpened = page !== undefined && planned.value === "ended";
+    const opened = planned.value === "ended" ? await page?.plan() : undefined;
     return {
       ...planned,
-      writes: [...planned.writes, ...(isOpened ? page.writes : [])],
-      changes: [...planned.changes, ...(isOpened ? page.changes : [])],
+      writes: [...planned.writes, ...(opened?.writes ?? [])],
+      changes: [...planned.changes, ...(opened?.changes ?? [])],
     };
   });
   const outcome = await settle.catch((error: unknown) => {

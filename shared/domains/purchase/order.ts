@@ -72,7 +72,8 @@ export const orderIdOf = (accountId: string, kind: string, { keyId, now }: Pick<
  * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
  * - 503 if all names that are priced are `unchecked`, with the exceptions that `priceOrder` describes;
  * - 503 if the key service does not answer (`OrderKind.prepare`);
- * - 503 if the payment provider does not answer, and no name was bought.
+ * - 503 if the payment provider does not answer, and no name was bought;
+ * - 503 if a checkout is opened, and the account's currency changes meanwhile.
  */
 export async function placeOrder<Answer>(
   order: Order,
@@ -102,8 +103,9 @@ export async function placeOrder<Answer>(
   };
   const value = read(orderAnswer(names, results, about));
   return context.commit(async () => {
-    const writes = checkout ? [...checkout.writes, await waitingWrite(order, unpaid, own, context)] : [];
-    return { value, writes, changes: checkout?.changes ?? [] };
+    if (!checkout) return { value, writes: [], changes: [] };
+    const { writes, changes } = await checkout.plan();
+    return { value, writes: [...writes, await waitingWrite(order, unpaid, own, context)], changes };
   });
 }
 

@@ -297,10 +297,10 @@ test("the worker asks about a checkout for more than thirty days if the provider
 test("a purchase that waits for its payment continues, whether the page or the worker learns of the payment", async () => {
   for (const how of ["page", "worker"]) {
     const scene = await newScene();
-    const { session, ...noted } = await openTopup(scene.accountId, 1_500, scene.context, scene.outside, {
+    const { session, plan } = await openTopup(scene.accountId, 1_500, scene.context, scene.outside, {
       batchId: "batch",
     });
-    await scene.context.commit(async () => ({ value: session, ...noted }));
+    await scene.context.commit(async () => ({ value: session, ...(await plan()) }));
     await scene.act(session.hosted_page.id, "pay");
     expect(await scene.queued(batchQueue)).toEqual([]);
     await (how === "page" ? scene.page() : scene.sweep({}, true));

@@ -7,6 +7,8 @@ import { setAccountCurrency } from "../../../shared/billing/currency.ts";
 import { watchWallet } from "../../../shared/billing/recharges/watch.ts";
 import { clock, dayOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import { getStoredCheckout } from "../../../shared/providers/payments/embedded.ts";
+import { StoredTopup, topupKey } from "../../../shared/wallet/topup.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { billing, closeDays, credit, fund, tellPayment, use } from "../../support/billing.ts";
 import { contact } from "../../support/contact.ts";
 import { sellInEuros } from "../../support/currencies.ts";
@@ -182,6 +184,53 @@ test("if the currency changes during a movement of money, the movement is in the
   const { currency } = await get(account);
   expect(currenciesIn((await billing(account, "GET", "transactions")).body)).toEqual([currency]);
 });
+
+const firsts = {
+  "top-up": {
+    send: (account: Account) => billing(account, "POST", "topup-session", { amount: "100.00" }),
+    stored: async ({ id }: Account) => {
+      const { PK, SK } = topupKey(id, "");
+      return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredTopup.parse(row).currency);
+    },
+  },
+  "setting of automatic recharges": {
+    send: (account: Account) => billing(account, "PATCH", "auto-recharge", { amount: "50.00" }),
+    stored: async (account: Account) => {
+      const { amount, currency } = (await billing(account, "GET", "auto-recharge")).body;
+      return amount === "50.00" ? [currency] : [];
+    },
+  },
+};
+
+test.each(Object.entries(firsts))(
+  "a first %s is never stored in a currency that the account leaves, at whatever moment the currency changes",
+  async (_, { send, stored }) => {
+    const seen = new Set<string>();
+    for (const isStep of [true, false]) {
+      for (let at = 0, calls = 1; at < calls; at++) {
+        const account = await newAccount();
+        const answers: Awaited<ReturnType<typeof send>>[] = [];
+        const changed: string[] = [];
+        const first = async () => void answers.push(await send(account));
+        const leave = () =>
+          setAccountCurrency(table, account.id, "EUR", clock()).then(
+            (after) => void changed.push(after.currency),
+            () => undefined,
+          );
+        ({ calls } = await (isStep ? withStep(at, leave, first) : withStep(at, first, leave)));
+        const { currency } = await get(account);
+        expect(currency).toBe(changed[0] ?? "USD");
+        const [answer] = answers;
+        // The number of calls varies, so the last steps may not run.
+        if (!answer) continue;
+        const outcome = answer.status < 300 ? "stored" : answer.body.code;
+        expect(await stored(account)).toEqual(outcome === "stored" ? [currency] : []);
+        seen.add(`${outcome} ${currency}`);
+      }
+    }
+    expect([...seen].toSorted()).toEqual(["busy EUR", "stored EUR", "stored USD"]);
+  },
+);
 
 test("an account that earlier versions stored has the default currency", async () => {
   const account = await newAccount();

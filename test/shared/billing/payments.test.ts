@@ -14,9 +14,9 @@ import { log, newScene, paymentOf } from "./scene.ts";
 
 const table = testTable();
 
-/** An account with a checkout for 10.00. `tell` reports its payment, and `result` reads its result page. */
-async function sceneWithCheckout() {
-  const scene = await newScene("2026-03-01");
+/** An account, by default a new one, with a checkout for 10.00. `tell` reports its payment, and `result` reads its result page. */
+async function sceneWithCheckout(given?: Awaited<ReturnType<typeof newScene>>) {
+  const scene = given ?? (await newScene("2026-03-01"));
   const checkoutId = randomUUID();
   let [reference, token] = ["", ""];
   const payments: Payments = {
@@ -45,6 +45,21 @@ test("a payment is credited once, even if it is reported many times or at the sa
   expect(await tell("paid")).toBe("known");
   expect([await result(), await posted(), (await transactions()).length]).toEqual(["paid", 1_000, 1]);
   expect((await events()).filter((type) => type === "billing.topup.paid")).toHaveLength(1);
+});
+
+test("an account that billing suspended for its debt is active again after it has opened and paid a top-up", async () => {
+  const owing = await newScene("2026-02-01");
+  for (const [day, last] of [
+    ["2026-03-01", "2026-02-28"],
+    ["2026-03-15", "2026-03-14"],
+  ] as const) {
+    owing.on(day);
+    await owing.run(last);
+  }
+  expect(await owing.account()).toMatchObject({ status: "suspended", debt: { missing: 500 } });
+  const { tell } = await sceneWithCheckout(owing);
+  expect(await tell("paid")).toBe("credited");
+  expect(await owing.account()).toMatchObject({ status: "active" });
 });
 
 test("the result of a checkout does not depend on the order of its events, or on repeated events", async () => {

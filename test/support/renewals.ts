@@ -52,10 +52,19 @@ export async function registeredFor(name: string, days: number): Promise<void> {
   await write({ update: registeredNameKey(name), set: { operation: { ...stored.operation, settles_at } } });
 }
 
-/** Runs the worker for a domain at the time `at`, whatever its due time. Returns the new state of the domain. */
-export async function advanceAt(account: Account, name: string, at: Date): Promise<StoredDomain | undefined> {
+/**
+ * Runs the worker for a domain at the time `at`, whatever its due time, with some of the registrar's functions
+ * replaced. Returns the new state of the domain.
+ */
+export async function advanceAt(
+  account: Account,
+  name: string,
+  at: Date,
+  own: Partial<Registrar> = {},
+): Promise<StoredDomain | undefined> {
   const { id, due_at } = await storedAs(account, name);
-  await advanceDomain(account.id, id, due_at ?? "", workAt(at));
+  const registrar = { ...embeddedRegistrar(testTable(), () => at), ...own };
+  await advanceDomain(account.id, id, due_at ?? "", workAt(at, { registrar }));
   return domainOf(account, id);
 }
 

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
+
+import { Problem } from "../../core/errors.ts";
 import { dayMs } from "../../core/time.ts";
 import type { RegistrarOperation } from "../../providers/registrar/registrar.ts";
 import { planWallet } from "../../wallet/wallet.ts";
@@ -36,15 +39,38 @@ const patienceMs = dayMs;
 
 /**
  * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs
- * for longer than a day, also sends the notices that the registration ends, or ends the renewal of a lost name. No
- * other regular work is done during a renewal. So nobody else can take the name over while the price of the renewal is
- * held.
+ * for longer than a day, also stores the registration that the registrar shows, and sends the notices that the
+ * registration ends, or ends the renewal of a lost name. No other regular work is done during a renewal. So nobody else
+ * can take the name over while the price of the renewal is held.
  */
 export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
   await advanceRequest(renewing, domain, work);
   if (work.now().getTime() - Date.parse(domain.renewal.started_at) < patienceMs) return;
   const current = await domainById(work.table, domain.account_id, domain.id);
-  if (isRenewing(current) && !(await endLost(current, work))) await sendNotice(current, work);
+  if (!isRenewing(current) || (await endLost(current, work))) return;
+  const followed = await followRegistration(current, work);
+  if (followed) await sendNotice(followed, work);
+}
+
+/**
+ * Stores the registration that the registrar shows. Stores nothing if the registrar does not answer, or does not show
+ * the name. Returns the new state of the domain, or undefined if another process has changed the domain.
+ */
+async function followRegistration(domain: Renewing, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { account_id, id, version, registration: before } = domain;
+  const { table, commit, now } = systemWriter(work, account_id);
+  const found = await work.registrar.registration(domain.name).catch((error: unknown) => {
+    if (!(error instanceof Problem) || error.status !== 503) throw error;
+  });
+  if (!found || !before) return domain;
+  const registration = registrationOf(found, before);
+  if (isDeepStrictEqual(registration, before)) return domain;
+  return commit(async () => {
+    const current = await domainById(table, account_id, id);
+    if (current?.version !== version) return { value: undefined, writes: [], changes: [] };
+    const { after, writes } = domainUpdate(current, { registration, updated_at: now().toISOString() });
+    return { value: after, writes, changes: [await domainChange(table, "updated", current, after)] };
+  });
 }
 
 /**

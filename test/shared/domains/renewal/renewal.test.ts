@@ -11,7 +11,7 @@ import { storedAs, workAt } from "../../../support/domain-work.ts";
 import { domainsRequest } from "../../../support/domains.ts";
 import { happened, transactions, wallet } from "../../../support/purchases.ts";
 import { registrationUntil, silence } from "../../../support/registrations.ts";
-import { lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
+import { advanceAt, daysFrom, lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { testTable, type Account } from "../../../support/world.ts";
 
@@ -200,6 +200,32 @@ describe("a registrar", () => {
     expect(asked[0]).toBeGreaterThanOrEqual(600_000);
     expect([await endYear(name), await wallet(account)]).toEqual([year + 1, paid]);
     expect(await told(account)).toEqual(["domain.renewed"]);
+  });
+
+  test.each([
+    ["whose operation runs on", async () => ({ id: "one", state: "running" as const })],
+    ["that does not answer about the operation", () => Promise.reject(silence())],
+  ])("%s for more than a day: the domain has the shown end, and the renewal is paid once", async (_, operation) => {
+    const { account, name, year } = await renewing();
+    const { renewal, registration: before } = await storedAs(account, name);
+    const { registration } = embeddedRegistrar(testTable(), () => new Date());
+    const shown = await registration(name);
+    const waiting: Partial<Registrar> = { renew: async () => ({ id: "one", state: "running" }), operation };
+    const at = (days: number, own: Partial<Registrar>) =>
+      advanceAt(account, name, daysFrom(renewal?.started_at, days), { ...waiting, ...own });
+    const end = yearsAfter(new Date(shown?.expiresAt ?? ""), 1).toISOString();
+    const renewedThere = async () => shown && registrationUntil(end);
+    expect(await at(0.9, { registration: renewedThere })).toMatchObject({ registration: before });
+    expect(await at(1.1, { registration: () => Promise.reject(silence()) })).toMatchObject({ registration: before });
+    const later = await at(1.2, { registration: renewedThere });
+    expect(later).toMatchObject({ registration: { expires_at: end }, renewal: { stage: "running" } });
+    expect(await wallet(account)).toEqual(held);
+    await at(1.3, { registration: renewedThere });
+    expect(await storedAs(account, name)).toMatchObject({ updated_at: later?.updated_at });
+    await at(1.4, { registration: renewedThere, operation: async () => ({ id: "one", state: "succeeded" }) });
+    expect(await storedAs(account, name)).toMatchObject({ renewal: { stage: "captured" } });
+    expect(new Date(end).getUTCFullYear()).toBe(year + 1);
+    expect([await wallet(account), await told(account)]).toEqual([paid, ["domain.renewed"]]);
   });
 
   test("that does not show the name is not asked again for the same renewal", async () => {

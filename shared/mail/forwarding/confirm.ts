@@ -33,6 +33,8 @@ function agreed(accountId: string, { rule: before, target }: Waiting, now: Date)
   const verified: Target = {
     ...target,
     verification_state: "verified",
+    // The mail of another rule can bring the agreement, after no mail was sent for this rule.
+    status_reason: null,
     verification_verified_at: at,
     verification_expires_at: null,
   };

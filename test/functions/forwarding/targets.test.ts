@@ -208,6 +208,18 @@ test("an agreement to a mail covers every rule of the account that has the addre
   expect((await statesNow(account, second.id))[target]).toBe("verified");
 });
 
+test("a target that got no mail has no reason for it any more after the recipient agreed to the mail of another rule", async () => {
+  const account = await newAccount();
+  const target = stranger();
+  const { name } = await home(account);
+  const first = await ruleTo(account, target);
+  const second = await ruleTo(account, target, { domain: name });
+  expect(second.status_reason).toContain("No mail was sent");
+  const [mail] = await asked(account, first, [target]);
+  await press(mail?.token ?? "");
+  expect(await ruleNow(account, second.id)).toMatchObject({ verification_state: "verified", status_reason: null });
+});
+
 test("a scope can have one rule to a target, wherever the target is in the list of targets", async () => {
   const account = await newAccount();
   const target = stranger();

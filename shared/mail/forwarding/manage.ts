@@ -416,11 +416,17 @@ export function requireTarget(rule: StoredRule, email: string): Target {
   throw invalidAt(["body", "target_email"], "The rule has no such target", "not_found");
 }
 
+/** Whether an `internal` target is still the mailbox that it was, even if the caller may not see this mailbox. */
+function isAtHome({ email, verification_state, target_domain_id }: Target, places: Places): boolean {
+  const homeId = places.get(email)?.mailbox?.domain.id;
+  return verification_state === "internal" && homeId !== undefined && homeId === (target_domain_id ?? homeId);
+}
+
 /**
  * Requests mails that ask recipients of a rule to agree. If `email` is given, only the recipient with this address gets
  * a mail. Otherwise all recipients who have not agreed get a mail. Mails can be requested again.
  * - A target that has become a mailbox of the account that the caller may see needs no agreement.
- * - A target that is no longer such a mailbox needs an agreement.
+ * - An `internal` target needs an agreement once it is no longer a mailbox of its domain.
  * - A recipient beyond a limit on such mails gets no mail.
  * - No mail is sent to a target in a proved domain of the account for which no mailbox gets the mail, if the caller has
  *   `mailbox.view` on the domain.
@@ -455,7 +461,7 @@ export const requestVerification = (
     if (reachable.length === 0) throw new InvalidInput([...faults.values()]);
     const homeOf = (target: Target) => homes.get(target.email);
     const internal = reachable.filter((one) => homeOf(one) !== undefined && homeOf(one) !== one.target_domain_id);
-    const external = reachable.filter((one) => homeOf(one) === undefined);
+    const external = reachable.filter((one) => homeOf(one) === undefined && !isAtHome(one, places));
     if (internal.length + external.length === 0) throw notNeeded(reachable, "is a mailbox of this account");
     const ruleProofs = { accountId, ruleId: id, proofs, now };
     const atHome = internal.map((one) => ({ email: one.email, slot: one.slot, homeId: homeOf(one) }));

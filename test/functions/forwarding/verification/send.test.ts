@@ -17,7 +17,7 @@ import {
   stranger,
 } from "../../../support/forwarding.ts";
 import { home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
-import { newAccount, testTable, type Account } from "../../../support/world.ts";
+import { newAccount, newMember, testTable, type Account } from "../../../support/world.ts";
 
 const ask = (account: Account, id: string) => send(account, "POST", ofRule(id, "/verification/send"));
 
@@ -123,6 +123,25 @@ test("a target that has become a mailbox of the account needs no agreement and k
     "pending",
     true,
   ]);
+});
+
+test("an internal target stays internal if a caller who may not see its mailbox asks the recipients", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada"]);
+  const [own, bob] = [`ada@${name}`, stranger("bob")];
+  const { body: rule } = await send(account, "POST", "forwarding", { target_emails: [own, bob] });
+  const manager = await newMember(account, { capability: "forwarding.manage" });
+  const askAs = (target_email?: string) =>
+    send(account, "POST", ofRule(rule.id, "/verification/send"), { target_email }, { as: manager });
+  const stateOf = ({ body }: Awaited<ReturnType<typeof send>>): unknown => body.targets[0].verification_state;
+  expect((await askAs(own)).body.code).toBe("verification_not_needed");
+  await write({ delete: mailedKey(bob) });
+  const asked = await askAs();
+  expect([asked.status, stateOf(asked)]).toEqual([200, "internal"]);
+  expect(await mailsTo(own)).toEqual([]);
+  await send(account, "DELETE", `mailboxes/${ada}`);
+  expect(stateOf(await askAs(own))).toBe("pending");
 });
 
 test("a target whose mailbox was deleted does not stop the mail to the other target", async () => {

@@ -48,7 +48,7 @@ const queues = [
   webhookQueue,
 ];
 
-const rowLimit = 100;
+const pageSize = 100;
 const auditEntries = 20;
 
 const refuse = (): never => {
@@ -85,8 +85,18 @@ async function readRoute(table: Table, route: Route, accountId: string, query: R
   return route.output.parse(await route.run(input, readingContext(table)));
 }
 
-const readPage = async (table: Table, route: Route, accountId: string, query: Row = {}) =>
-  AnswerPage.parse(await readRoute(table, route, accountId, { page_size: rowLimit, ...query }));
+const readPage = async (table: Table, route: Route, accountId: string, query: Row) =>
+  AnswerPage.parse(await readRoute(table, route, accountId, query));
+
+/** All rows of a list, and their number. */
+async function readAll(table: Table, route: Route, accountId: string): Promise<z.output<typeof AnswerPage>> {
+  const items: Row[] = [];
+  for (let page = 1; ; page++) {
+    const read = await readPage(table, route, accountId, { page, page_size: pageSize });
+    items.push(...read.items);
+    if (read.items.length < pageSize) return { items, total: read.total };
+  }
+}
 
 const pick = (row: Row, ...names: string[]): Row => Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 
@@ -131,9 +141,9 @@ async function rateLimits(table: Table, accountId: string, memberIds: readonly s
   });
 }
 
-/** The webhooks that are disabled or failing, among the first `rowLimit` webhooks of the account. */
+/** The webhooks that are disabled or failing. */
 async function troubledWebhooks(table: Table, accountId: string): Promise<Row[]> {
-  const { items } = await readPage(table, listWebhooks, accountId);
+  const { items } = await readAll(table, listWebhooks, accountId);
   const refs = items.map(({ id }) => ({ account_id: accountId, webhook_id: String(id) }));
   const failing = await failingAmong(table, refs);
   return items
@@ -166,11 +176,11 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
     readRoute(table, getPlan, accountId),
     readRoute(table, getWallet, accountId),
     readRoute(table, getLimits, accountId),
-    readPage(table, listDomains, accountId),
+    readAll(table, listDomains, accountId),
     readPage(table, listMailboxes, accountId, { page_size: 1 }),
     readPage(table, listAudit, accountId, { page_size: auditEntries }),
     readPage(table, listSuppressions, accountId, { page_size: 10, order: "desc" }),
-    readPage(table, listMembers, accountId),
+    readAll(table, listMembers, accountId),
   ]);
   const broken = domains.items.filter(({ broken_records: records }) => Array.isArray(records) && records.length > 0);
   return {
@@ -202,7 +212,7 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
 /** The operator's command that diagnoses an account. */
 export const diagnoseCommands: Record<string, Command> = {
   "account diagnose": {
-    summary: `Show the first facts that support needs about an account: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
+    summary: `Show the first facts that support needs about an account: status, money, domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
     options: { account: accountOption },
     needsStage: () => true,
     run: (table, { account = "" }) => diagnose(table, account),

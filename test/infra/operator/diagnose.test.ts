@@ -7,8 +7,11 @@ import { zoneQueue } from "../../../shared/domains/zone.ts";
 import { rateKey } from "../../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
 import { dueWrite } from "../../../shared/table/due.ts";
+import { newWorkspace } from "../../support/auth.ts";
 import { fund } from "../../support/billing.ts";
+import { uniqueName } from "../../support/domains.ts";
 import { added, home } from "../../support/mailboxes.ts";
+import { fillDomains } from "../../support/many-domains.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 import { operator } from "./command-line.ts";
@@ -53,6 +56,15 @@ test("a diagnosis has the money, the domains, the mailboxes, the due work, the w
     expect.objectContaining({ bucket, empty_in_seconds: expect.any(Number) }),
   );
   expect(JSON.stringify(found?.["recent_changes"])).toContain("webhooks.update");
+});
+
+test("a diagnosis looks at all domains of an account with more than a hundred", async () => {
+  const account = await newAccount();
+  const names = Array.from({ length: 101 }, () => uniqueName());
+  const place = { accountId: account.id, workspaceId: await newWorkspace(account, "Many") };
+  await fillDomains(testTable(), place, names);
+  const found = await diagnose(account.id);
+  expect(found).toMatchObject({ domains: { total: names.length, by_status: { pending_delegation: names.length } } });
 });
 
 test("a diagnosis shows no secret", async () => {

@@ -114,10 +114,9 @@ export const slowly = 40_000;
 
 /** The subjects in the inbox, the oldest first. Throws if the connection has ended. */
 async function subjectsIn(client: ImapFlow): Promise<string[]> {
-  await client.noop();
-  if (!client.usable) throw new Error("The connection has ended.");
+  const { exists } = await client.mailboxOpen("INBOX");
   const found: string[] = [];
-  if (client.mailbox === false || client.mailbox.exists === 0) return found;
+  if (exists === 0) return found;
   for await (const { envelope } of client.fetch("1:*", { envelope: true })) found.push(envelope?.subject ?? "");
   return found;
 }
@@ -183,10 +182,7 @@ export async function startPost(api: string, more: Values, given?: string): Prom
       let client: ImapFlow | undefined;
       // A mail program whose connection has ended connects again.
       const subjects = async (): Promise<string[]> => {
-        if (!client?.usable) {
-          client = await reader(login);
-          await client.mailboxOpen("INBOX");
-        }
+        if (!client?.usable) client = await reader(login);
         return subjectsIn(client);
       };
       try {

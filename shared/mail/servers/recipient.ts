@@ -6,7 +6,7 @@ import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readUntagged } from "../mailboxes/local-part.ts";
 import { firstMailboxes } from "../mailboxes/lookup.ts";
 import { mailboxKey, StoredMailbox } from "../mailboxes/mailbox.ts";
-import { unquoteLocal } from "../suppressions/recipient.ts";
+import { unquoteAddress } from "../suppressions/recipient.ts";
 import { findRecipient, isInUse } from "./find-account.ts";
 
 /**
@@ -53,7 +53,7 @@ const roleLocals = new Set(["postmaster", "abuse"]);
  * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
-  const read = readUntagged(given.replace(/^[^@]*(?=@)/, unquoteLocal));
+  const read = readUntagged(unquoteAddress(given));
   if (!read) return { kind: "unknown" };
   const { local } = read;
   const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(table, read, {

@@ -10,7 +10,7 @@ import type { Reader } from "../../table/table.ts";
 import { planStanding, stateKey, type PlanStanding } from "../../wallet/state.ts";
 import { readAddress, readUntagged } from "../mailboxes/local-part.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
-import { readRecipient } from "../suppressions/recipient.ts";
+import { readRecipient, unquoteAddress } from "../suppressions/recipient.ts";
 import { isSuppressed } from "../suppressions/suppression.ts";
 import { isInUse, isProvedBy } from "./find-account.ts";
 
@@ -85,11 +85,13 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
 const special = /[\s"\\(),:;<>[\]]/;
 
 /**
- * Reads the address of a sender, without its tag, and without `<` and `>`. Refuses quotes, comments and spaces, because
- * they can write the address of another mailbox in a second way, or end the address in a mail.
+ * Reads the address of a sender, without its tag, and without `<` and `>`. For a login, refuses quotes, comments and
+ * spaces, because they can write the address of another mailbox in a second way, or end the address in a mail. For
+ * queued mail, the local part can be in quotes, because mail servers put unusual local parts in quotes.
  */
-function readFrom(from: string): ReturnType<typeof readUntagged> {
+function readFrom(from: string, isQueued: boolean): ReturnType<typeof readUntagged> {
   const text = from.replace(/^<(.*)>$/, "$1");
+  if (isQueued) return readUntagged(unquoteAddress(text));
   return special.test(text) ? undefined : readUntagged(text);
 }
 
@@ -115,8 +117,8 @@ export async function senderVerdict(
 ): Promise<Verdict> {
   const { table } = work;
   const isQueued = login === undefined;
-  const user = isQueued ? readFrom(from) : readAddress(login);
-  const sender = from === "" ? user : readFrom(from);
+  const user = isQueued ? readFrom(from, true) : readAddress(login);
+  const sender = from === "" ? user : readFrom(from, isQueued);
   if (!user) return refused("not_yours");
   const found = await findLogin(work, user, sender?.local ?? user.local, isQueued);
   if (!found) return refused(isQueued ? "domain_not_ready" : "not_yours");

@@ -24,8 +24,11 @@ function readDomain(given: string): string | undefined {
 }
 
 /** The text that a local part stands for: without its quotes and backslashes, if it is in quotes (RFC 5321 §4.1.2). */
-export const unquoteLocal = (local: string): string =>
+const unquoteLocal = (local: string): string =>
   /^".*"$/s.test(local) ? local.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : local;
+
+/** An address with the text that its local part stands for, in place of a local part in quotes. */
+export const unquoteAddress = (address: string): string => address.replace(/^[^@]*(?=@)/, unquoteLocal);
 
 /**
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532

@@ -159,13 +159,19 @@ test("a request about queued mail has no login, and is answered for the mailbox 
   expect(await queued(`ada+x@${name}`.replace("+", "%2B"))).toMatchObject({ allowed: true, address: `ada@${name}` });
   expect(await code(`sales@${name}`)).toBe("not_yours");
   await alias(bob, "*");
-  expect(await queued(`sales@${name}`)).toMatchObject({ allowed: true, mailbox_id: bob, account_id: account.id });
+  for (const local of ["sales", '".sales"']) {
+    expect(await queued(`${local}@${name}`)).toMatchObject({ allowed: true, mailbox_id: bob, account_id: account.id });
+  }
+  expect(await queued(`"ada"@${name}`)).toMatchObject({ allowed: true, mailbox_id: ada });
   await send(account, "PATCH", at(ada, "/active"), { active: false });
   expect(await code(`ada@${name}`)).toBe("mailbox_paused");
-  expect(await code(`ada@${uniqueName()}`)).toBe("domain_not_ready");
+  for (const local of ["ada", '"ada"']) expect(await code(`${local}@${uniqueName()}`)).toBe("domain_not_ready");
   expect([await code(""), await code("ada")]).toEqual(["not_yours", "not_yours"]);
   await setAccountStatus(testTable(), account.id, "closed", new Date());
-  expect(await queued(`sales@${name}`)).toMatchObject({ mailbox_id: bob, reason: { code: "account_suspended" } });
+  for (const local of ["sales", '".sales"']) {
+    const suspended = { mailbox_id: bob, reason: { code: "account_suspended" } };
+    expect(await queued(`${local}@${name}`)).toMatchObject(suspended);
+  }
 });
 
 test("mail goes out by the managed IP or the own host of the domain while the IP is active", async () => {

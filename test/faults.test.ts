@@ -11,13 +11,14 @@ import { storedOf } from "./support/entry-points.ts";
 import { examples, type Example } from "./support/examples.ts";
 import { faults, withFault, type Fault } from "./support/faults.ts";
 import type { Answer } from "./support/request.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
 import { isExhaustive, sampleOf, seed } from "./support/sample.ts";
-import { newAccount, testTable, type Account } from "./support/world.ts";
+import { testTable, type Account } from "./support/world.ts";
 
 type Scene = { account: Account; example: Example; send: () => Promise<Answer> };
 
 async function sceneOf(route: Route): Promise<Scene> {
-  const account = await newAccount();
+  const account = await newRoomyAccount();
   const example = (await examples[route.name]?.(account)) ?? {};
   const headers = { "idempotency-key": randomUUID() };
   return { account, example, send: () => callRest(route, example, account.owner.token, headers) };

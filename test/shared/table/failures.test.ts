@@ -1,6 +1,6 @@
 import { createServer, type Socket } from "node:net";
 
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 
 import { TableClient } from "../../../shared/table/client.ts";
@@ -11,8 +11,12 @@ import { testTable } from "../../support/world.ts";
 const usage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
 const key = { PK: "TEST#failures", SK: "x" };
 
+afterEach(() => vi.unstubAllEnvs());
+
 /** A table at a server that handles each connection with `onConnect`. */
 async function tableAt(onConnect: (socket: Socket) => void): Promise<Table> {
+  // An exhaustive run turns our own client off.
+  vi.stubEnv("TABLE_LANE", "");
   const client = new TableClient({ endpoint: `http://127.0.0.1:${await listen(createServer(onConnect))}` });
   return openTable(client, "gone", usage());
 }

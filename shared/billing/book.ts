@@ -5,6 +5,7 @@ import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
+import { minorUnits, money } from "../core/money.ts";
 import { clock, dayOf, monthOf, plusDays } from "../core/time.ts";
 import type { StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { balanceKey } from "../ledger/ledger.ts";
@@ -16,7 +17,7 @@ import type { Item, Write, Key } from "../table/writes.ts";
 import { graceDays } from "../wallet/catalogue.ts";
 import { profileKey, readProfile, type StoredProfile } from "../wallet/profile.ts";
 import { afterClosing, BillingState, firstState, stateKey } from "../wallet/state.ts";
-import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
+import { isOverdrawn, planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
 import { dueDay, moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
@@ -144,6 +145,20 @@ export const owes = ({ open, state }: AccountBilling): boolean => open.length > 
 export const totalDue = ({ open, state }: AccountBilling): number =>
   open.reduce((sum, invoice) => sum + dueOf(invoice), state.owed);
 
+/**
+ * The 409 `insufficient_funds` that `planWallet` threw, with everything that is due added to `missing`, because a payment
+ * pays first what is due.
+ */
+export async function withDue(error: Problem, table: Reader, accountId: string, now: Date): Promise<Problem> {
+  const book = await openAccountBilling(table, accountId, now);
+  const due = totalDue(book);
+  if (due === 0) return error;
+  const { currency } = book.account;
+  const missing = money((minorUnits(String(error.extras["missing"])) ?? 0) + due);
+  const detail = `The wallet lacks ${missing} ${currency}, because a payment first pays the ${money(due)} ${currency} that are due. Top up the wallet first.`;
+  return new Problem("insufficient_funds", detail, { ...error.extras, missing });
+}
+
 /** The amount that the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
 function debtOf(book: AccountBilling): Debt | undefined {
   const { account, state, available, status } = book;
@@ -223,7 +238,7 @@ async function planPostings(table: Reader, book: AccountBilling): Promise<Omit<C
   } catch (error) {
     // Another process has paid an invoice with the same number but another amount, so this book is stale.
     const isStale = error instanceof MovementConflict;
-    if (isStale || (error instanceof Problem && error.code === "insufficient_funds")) return undefined;
+    if (isStale || isOverdrawn(error)) return undefined;
     throw error;
   }
 }

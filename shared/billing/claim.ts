@@ -6,7 +6,8 @@ import { DedicatedIp } from "../dedicated-ips/dedicated-ip.ts";
 import { ipView } from "../dedicated-ips/view.ts";
 import type { Context } from "../http/route.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
-import { openAccountBilling } from "./book.ts";
+import { isOverdrawn } from "../wallet/wallet.ts";
+import { openAccountBilling, withDue } from "./book.ts";
 import { Preview, previewOf } from "./preview.ts";
 
 export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
@@ -15,9 +16,19 @@ export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
 });
 type ClaimAnswer = z.input<typeof ClaimAnswer>;
 
-/** Claims a dedicated IP. For a dry run, answers with the costs of a claim instead. */
-export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Promise<ClaimAnswer> =>
-  isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
+/**
+ * Claims a dedicated IP. For a dry run, answers with the costs of a claim instead. Throws the errors of `reserveIp`,
+ * with everything that is due in `missing` if the wallet lacks money.
+ */
+export async function claimIp(claim: Claim, isDryRun: boolean, context: Context): Promise<ClaimAnswer> {
+  if (isDryRun) return previewClaim(claim, context);
+  try {
+    return await reserveIp(claim, context);
+  } catch (error) {
+    if (!isOverdrawn(error)) throw error;
+    throw await withDue(error, context.table, claim.accountId, context.now());
+  }
+}
 
 /**
  * The answer that a claim would get, and the costs of the claim. Takes no address out of the stock. The costs assume

@@ -5,7 +5,7 @@ import { Currency, money, MoneyText } from "../core/money.ts";
 import { dayOf, monthOf, nextMonth } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
-import { openAccountBilling, type AccountBilling } from "./book.ts";
+import { openAccountBilling, totalDue, type AccountBilling } from "./book.ts";
 import { forecastMonth, PeriodCost } from "./forecast.ts";
 
 /** The request member of a dry run. */
@@ -26,7 +26,8 @@ export const CostPreview = z
         "The part of the wallet's balance that is not held, before the call. Null for callers without `billing.view`.",
     }),
     missing: MoneyText.meta({
-      description: "The amount that the wallet lacks for `charged_now` and `held_now`. `0.00` if it lacks nothing.",
+      description:
+        "The amount to top up before the call. `0.00` if the wallet covers `charged_now` and `held_now`. Otherwise this also has everything that is due, because a payment pays first what is due.",
     }),
     this_period: PeriodCost.nullable().meta({
       description:
@@ -65,11 +66,12 @@ export async function previewOf(
   const [this_period = null, next_period = null] = await Promise.all(
     months.map((first) => forecastMonth(table, book, first)),
   );
+  const cost = charged + held;
   return {
     charged_now: money(charged),
     held_now: money(held),
     available: maySee ? money(book.available) : null,
-    missing: money(Math.max(0, charged + held - book.available)),
+    missing: money(cost > book.available ? cost + totalDue(book) - book.available : 0),
     this_period,
     next_period,
     currency: book.account.currency,

@@ -202,6 +202,10 @@ async function planLedger(
   }
 }
 
+/** Whether an error is the 409 for a wallet that would be overdrawn. */
+export const isOverdrawn = (error: unknown): error is Problem =>
+  error instanceof Problem && error.code === "insufficient_funds";
+
 /** The new row for a transfer or a hold; none for a posting without a type, or that was made before. */
 function newRow(
   { movement, existed, entries }: Done,

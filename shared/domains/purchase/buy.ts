@@ -1,6 +1,5 @@
 import type { Change } from "../../changes/kind.ts";
 import type { Writer } from "../../changes/recorder.ts";
-import { Problem } from "../../core/errors.ts";
 import { movementKey } from "../../ledger/ledger.ts";
 import { MovementConflict, StoredMovement } from "../../ledger/movement.ts";
 import { registrarCurrency } from "../../providers/registrar/registrar.ts";
@@ -8,7 +7,7 @@ import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
 import { readVatRule, type VatRule } from "../../wallet/vat.ts";
-import { planWallet, walletOf, type Posting } from "../../wallet/wallet.ts";
+import { isOverdrawn, planWallet, walletOf, type Posting } from "../../wallet/wallet.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { Patience, Quote } from "./offers.ts";
 import type { ErrorCode, OrderType } from "./results.ts";
@@ -108,7 +107,7 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: W
       // finds that the name is bought.
       else if (error instanceof MovementConflict) continue;
       else if (error instanceof OneByOne) atOnce = 1;
-      else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
+      else if (!isOverdrawn(error)) throw error;
       // The money is too little for these names together, but may be enough for one of them.
       else if (some.length > 1) atOnce = 1;
       else some.forEach(({ name }) => settle({ name, code: "insufficient_funds" }));

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { accountKey, StoredStatus } from "../../accounts/account.ts";
+import { withDue } from "../../billing/book.ts";
 import { DryRun, Preview, previewCosts } from "../../billing/preview.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
@@ -12,7 +13,7 @@ import { mostYears, registrarCurrency, type Fees, type Registrar } from "../../p
 import type { Reader } from "../../table/table.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
 import { readVatRule, withVat } from "../../wallet/vat.ts";
-import { planWallet, requireCurrency } from "../../wallet/wallet.ts";
+import { isOverdrawn, planWallet, requireCurrency } from "../../wallet/wallet.ts";
 import { isRenewing, notReady, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import type { Renewal } from "../registration-state.ts";
@@ -197,19 +198,18 @@ async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewa
     const hold = purchaseHold({ id: hold_id, price, currency: registrarCurrency, code: "domain", description }, rule);
     return await planWallet(table, account_id, [hold], now);
   } catch (error) {
-    if (!isUnpaid(error)) throw error;
-    const missing = String(error.extras["missing"]);
+    if (!isOverdrawn(error)) throw error;
+    const { extras } = await withDue(error, table, account_id, now);
     const charge = withVat(price, rule);
     const note = charge > price ? " with VAT" : "";
-    const detail = `The renewal costs ${money(charge)} ${registrarCurrency}${note}. The wallet lacks ${missing} ${registrarCurrency}.`;
-    throw new Problem("insufficient_funds", detail, error.extras);
+    const lack = `${String(extras["missing"])} ${registrarCurrency}`;
+    const detail = `The renewal costs ${money(charge)} ${registrarCurrency}${note}. The wallet lacks ${lack}.`;
+    throw new Problem("insufficient_funds", detail, extras);
   }
 }
 
 const isOtherCurrency = (error: unknown): error is Problem =>
   error instanceof Problem && error.code === "other_currency";
-
-const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
  * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, because the money of a closed
@@ -235,7 +235,7 @@ export async function renewAutomatically(domain: StoredDomain, work: DomainWork)
     try {
       return await planRenewal(table, current, renewal, now());
     } catch (error) {
-      if (!isUnpaid(error) && !isOtherCurrency(error)) throw error;
+      if (!isOverdrawn(error) && !isOtherCurrency(error)) throw error;
       return planFailed(table, current, renewal, error.message);
     }
   });

@@ -3,8 +3,12 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
+import { minorUnits, money } from "../../../shared/core/money.ts";
+import { firstState, stateKey } from "../../../shared/wallet/state.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { billing, fund } from "../../support/billing.ts";
+import { newOption, send } from "../../support/dedicated-ips.ts";
+import { write } from "../../support/domain-work.ts";
 import { connected, contact, domainsRequest, purchase, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { buyer, wallet } from "../../support/purchases.ts";
@@ -89,6 +93,26 @@ describe("a dry run", () => {
     expect((await renew(account, name, { years: 1, ...dry })).body.preview.held_now).toBe("14.00");
     await renew(account, name, { years: 1 });
     expect(await held(account)).toBe("14.00");
+  });
+
+  test("of a renewal or a claim shows the same missing amount as the 409, with the debt that a payment pays first", async () => {
+    const { account, name } = await ownedName("", 2_000);
+    const owed = 20_000;
+    await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), owed } });
+    const { option_id } = await newOption();
+    const calls = {
+      renewal: (more = {}) => renew(account, name, { years: 9, ...more }),
+      claim: (more = {}) => send(account, "POST", "/claim", { option_id, ...more }),
+    };
+    for (const [which, call] of Object.entries(calls)) {
+      const { preview } = (await call(dry)).body;
+      const cost = minorUnits(preview.held_now) ?? 0;
+      expect(preview.missing, which).toBe(money(cost + owed - 2_000));
+      const { body } = await call();
+      expect(body, which).toMatchObject({ code: "insufficient_funds", missing: preview.missing });
+      expect(body.detail, which).toContain(`lacks ${preview.missing} USD`);
+    }
+    expect((await renew(account, name, { years: 1, ...dry })).body.preview.missing).toBe("0.00");
   });
 
   test("of a transfer shows its hold, and stores no auth code", async () => {

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** Thrown if another process holds the lock. `pid` is the id of that process, if it is known. */
 export class Locked extends Error {
@@ -35,30 +36,38 @@ const askHolder = (address: string): Promise<number | undefined> =>
  * - on Linux an abstract socket (unix(7)), and on Windows a named pipe; the kernel frees both when the process ends,
  * - on other systems a socket file; a killed process leaves the file behind.
  */
-function lockAddress(name: string): string {
+export function lockAddress(name: string): string {
   const id = `hosted-mail-api-${hash("sha256", name).slice(0, 32)}`;
   if (process.platform === "linux") return `\0${id}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
 }
 
-const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+/** Listens at an address. Returns false if another server has the address. */
+async function tryListen(server: Server, address: string): Promise<boolean> {
+  try {
+    await listen(server, address);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") return false;
+    throw error;
+  }
+}
+
+const [mostTries, waitMs] = [5, 200];
 
 /**
  * Holds a lock on a name until this process ends or the returned function is called. Other processes can ask the holder
- * for its process id. Throws `Locked` if another process holds the lock.
+ * for its process id. Throws `Locked` if another process holds the lock. If the holder does not answer, tries again for
+ * some seconds, because a killed process holds its lock until the kernel has ended it.
  */
 export async function holdLock(name: string): Promise<() => Promise<void>> {
   const address = lockAddress(name);
   const server = createServer((socket) => socket.on("error", () => {}).end(String(process.pid)));
-  try {
-    await listen(server, address);
-  } catch (error) {
-    if (!isTaken(error)) throw error;
+  for (let tries = 1; !(await tryListen(server, address)); tries++) {
     const holder = await askHolder(address);
-    if (holder !== undefined || !address.endsWith(".sock")) throw new Locked(holder);
-    // Nobody answers at the socket file. So a killed process has left it behind.
-    await rm(address, { force: true });
-    await listen(server, address);
+    if (holder !== undefined || tries === mostTries) throw new Locked(holder);
+    if (address.endsWith(".sock")) await rm(address, { force: true });
+    await delay(waitMs);
   }
   server.unref();
   return () => new Promise((resolve) => server.close(() => resolve()));

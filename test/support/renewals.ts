@@ -53,8 +53,8 @@ export async function registeredFor(name: string, days: number): Promise<void> {
 }
 
 /**
- * Runs the worker for a domain at the time `at`, whatever its due time, with some of the registrar's functions
- * replaced. Returns the new state of the domain.
+ * Runs the worker for a domain at the time `at`. Ignores the due time of the domain. `own` replaces functions of the
+ * registrar. Returns the new state of the domain.
  */
 export async function advanceAt(
   account: Account,

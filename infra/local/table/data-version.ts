@@ -60,8 +60,8 @@ async function foreignOf(dataDir: string): Promise<string | undefined> {
 }
 
 /**
- * Creates a folder and its missing parents. Node's recursive `mkdir` would never end in a folder such as `/proc`, in
- * which nobody can create a folder.
+ * Creates a folder and its missing parents. Node's recursive `mkdir` never ends below a folder such as `/proc`, because
+ * nobody can create a folder there.
  */
 async function makeFolder(folder: string): Promise<void> {
   const parent = dirname(folder);

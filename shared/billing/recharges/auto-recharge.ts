@@ -244,8 +244,8 @@ const minor = (given: string | number | undefined, present: number): number =>
 /**
  * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409
  * `payment_method_required` if automatic recharges are switched on without a saved card, 422 for an amount above the
- * monthly cap, and 503 if the account's currency changes during the first change of the settings. The
- * currency of an account with stored settings does not change.
+ * monthly cap, and 503 if the account's currency changes during the first change of the settings. The currency of an
+ * account with stored settings does not change.
  */
 export async function updateAutoRecharge(
   accountId: string,

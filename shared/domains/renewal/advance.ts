@@ -39,9 +39,12 @@ const patienceMs = dayMs;
 
 /**
  * Advances the renewal of a domain by all steps that are possible now. The other steps stay due. If the renewal runs
- * for longer than a day, also stores the registration that the registrar shows, and sends the notices that the
- * registration ends, or ends the renewal of a lost name. No other regular work is done during a renewal. So nobody else
- * can take the name over while the price of the renewal is held.
+ * for longer than a day:
+ * - If the name is lost, this ends the renewal.
+ * - Otherwise this stores the registration that the registrar shows, and sends the notices that the registration ends.
+ *
+ * The worker does no other regular work during a renewal. So nobody else can take the name over while the price of the
+ * renewal is held.
  */
 export async function advanceRenewal(domain: Renewing, work: DomainWork): Promise<void> {
   await advanceRequest(renewing, domain, work);
